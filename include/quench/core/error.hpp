@@ -18,6 +18,7 @@ struct error : std::invalid_argument {
 namespace detail {
 
 inline std::string to_text(std::string_view s) { return std::string(s); }
+inline std::string to_text(const char* s) { return s; }  // or it would become a bool
 inline std::string to_text(bool b) { return b ? "true" : "false"; }
 template <class T>
   requires std::is_arithmetic_v<T>
