@@ -2,7 +2,9 @@
 /// \file  What an optimizer sees of a network: named matrices with gradients, and the part each plays.
 #include <quench/core/matrix.hpp>
 
+#include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace quench::inline QUENCH_ISA {
@@ -14,8 +16,12 @@ enum class role {
   head,       ///< untied output matrix, [vocabulary, d]
   vector      ///< gains, biases, per-head scales: 1 x n
 };
+constexpr auto names_of(std::type_identity<role>) {
+  return std::array<std::string_view, 4>{"hidden", "embedding", "head", "vector"};
+}
 
-/// One trainable tensor. `grad` has the shape of `value` when a step is taken; no rule writes it.
+/// One trainable tensor. `grad` has the shape of `value` when a step is taken; no rule writes it. Tensors of more than
+/// two axes are given as [out, everything else].
 template <class T>
 struct basic_param {
   std::string name;
