@@ -43,8 +43,7 @@ class lawa {
       kept_.assign(std::size_t(kept), like_);
     }
     for (std::size_t k = 0; k < kept_.size(); ++k)
-      for (auto& x : kept_[k])
-        if constexpr (requires { state_ref(&x.value); }) f(std::to_string(k) + '/' + x.name, &x.value);
+      for (auto& x : kept_[k]) f(std::to_string(k) + '/' + x.name, &x.value);
   }
   void prepare(const basic_param_list<T>& p) {
     like_ = p;
