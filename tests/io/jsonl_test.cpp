@@ -10,8 +10,18 @@ using namespace quench::io;
 TEST_CASE("doubles survive a record, whatever they are") {
   const files::folder dir;
   const double inf = std::numeric_limits<double>::infinity();
-  const double values[] = {0.1, -0.0, 1.0 / 3, 5e-324, 1.7976931348623157e308, 2.2250738585072014e-308,
-                           123456789.123456789, 1e22, 1e23, inf, -inf, std::nan("")};
+  const double values[] = {0.1,
+                           -0.0,
+                           1.0 / 3,
+                           5e-324,
+                           1.7976931348623157e308,
+                           2.2250738585072014e-308,
+                           123456789.123456789,
+                           1e22,
+                           1e23,
+                           inf,
+                           -inf,
+                           std::nan("")};
   {
     record_writer out(dir / "r.jsonl");
     for (const double x : values) out.append({{"x", x}, {"nested", {{"list", {x, 1}}}}});
@@ -29,7 +39,8 @@ TEST_CASE("doubles survive a record, whatever they are") {
       CHECK(std::bit_cast<std::uint64_t>(y) == std::bit_cast<std::uint64_t>(values[i]));
     }
   }
-  CHECK(to_line({{"a", inf}, {"b", std::nan("")}, {"c", -inf}}) == R"({"a":"Infinity","b":"NaN","c":"-Infinity"})");
+  CHECK(to_line({{"a", inf}, {"b", std::nan("")}, {"c", -inf}}) ==
+        R"({"a":"Infinity","b":"NaN","c":"-Infinity"})");
 }
 
 TEST_CASE("a random walk over all doubles reads back bit for bit") {
@@ -38,8 +49,10 @@ TEST_CASE("a random walk over all doubles reads back bit for bit") {
     state = state * 6364136223846793005u + 1442695040888963407u;
     const auto x = std::bit_cast<double>(state ^ (state >> 29));
     const double y = to_double(parse_json(to_line({{"x", x}}), "none"), "x", 0.0);
-    if (std::isnan(x)) CHECK(std::isnan(y));
-    else if (std::bit_cast<std::uint64_t>(x) != std::bit_cast<std::uint64_t>(y)) FAIL(x << " came back as " << y);
+    if (std::isnan(x))
+      CHECK(std::isnan(y));
+    else if (std::bit_cast<std::uint64_t>(x) != std::bit_cast<std::uint64_t>(y))
+      FAIL(x << " came back as " << y);
   }
 }
 
@@ -75,7 +88,8 @@ TEST_CASE("errors in records name file, line and byte") {
   write_file(file, "{\"a\":1}\n\n{\"a\":oops}\n{\"a\":2}\n");
   CHECK(files::io_error_offset(path(file) += ":3", "not valid JSON", [&] { read_records(file); }) == 14);
   write_file(file, "{\"a\":1}\n[1,2]\n");
-  CHECK(files::io_error_offset(path(file) += ":2", "must be a JSON object, is array", [&] { read_records(file); }) == 8);
+  CHECK(files::io_error_offset(path(file) += ":2", "must be a JSON object, is array",
+                               [&] { read_records(file); }) == 8);
   write_file(file, "{\"a\":1,\"a\":2}\n");
   files::io_error_offset(file, "key \"a\" twice", [&] { read_records(file); });
   write_file(file, "{\"a\":\"\xff\"}\n");
@@ -85,7 +99,8 @@ TEST_CASE("errors in records name file, line and byte") {
   write_file(file, "{\"a\":" + std::string(1000, '[') + std::string(1000, ']') + "}\n");
   files::io_error_offset(file, "nested deeper", [&] { read_records(file); });
   files::io_error_offset(dir / "none.jsonl", "No such file", [&] { read_records(dir / "none.jsonl"); });
-  CHECK_THROWS_WITH(to_double(json("high"), "loss"), Catch::Contains("loss must be a number") && Catch::Contains("high"));
+  CHECK_THROWS_WITH(to_double(json("high"), "loss"),
+                    Catch::Contains("loss must be a number") && Catch::Contains("high"));
 }
 
 TEST_CASE("two writers of one record file: the second is refused") {

@@ -2,6 +2,8 @@
 /// \file  Raw little-endian elements of a file as numbers: exact widening for every type that has fewer bits.
 #include <quench/io/dtype.hpp>
 
+#include <utility>
+
 namespace quench::inline QUENCH_ISA::io {
 
 namespace detail {

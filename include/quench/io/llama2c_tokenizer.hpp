@@ -4,6 +4,7 @@
 #include <quench/io/file.hpp>
 
 #include <cstring>
+#include <limits>
 #include <unordered_map>
 #include <vector>
 
