@@ -40,3 +40,8 @@
 #else
 #define QUENCH_ISA isa_baseline
 #endif
+
+// The same as text, for records and messages.
+#define QUENCH_TEXT_(x) #x
+#define QUENCH_TEXT(x) QUENCH_TEXT_(x)
+#define QUENCH_ISA_NAME QUENCH_TEXT(QUENCH_ISA)
