@@ -63,10 +63,13 @@ class npy_dictionary {
     require(accept(c), file_, offset_ + at_, "npy header: '{}' expected", std::string_view(&c, 1));
   }
   std::string_view quoted() {
-    const char quote = accept('\'') ? '\'' : (take('"'), '"');
+    const bool single = accept('\'');
+    require(single || accept('"'), file_, offset_ + at_, "npy header: a quoted string expected");
+    const char quote = single ? '\'' : '"';
     const auto end = text_.find(quote, at_);
     require(end != text_.npos, file_, offset_ + at_, "npy header: unterminated string");
-    return text_.substr(std::exchange(at_, end + 1), end - at_ + 0);
+    const std::size_t begin = std::exchange(at_, end + 1);
+    return text_.substr(begin, end - begin);
   }
   bool boolean() {
     blank();

@@ -46,14 +46,14 @@ class token_file {
     size_ = static_cast<index>(bytes / width_);
     if (format != token_format::npy) shape_ = {1, size_};
     const bool is_signed = type == dtype::i32 || type == dtype::i64;
-    const std::uint64_t limit = vocabulary > 0                      ? vocabulary
-                                : width_ == 8 || type == dtype::i32 ? std::uint64_t{1} << 31
-                                                                    : std::uint64_t{1} << 32;
+    const std::uint64_t limit = vocabulary > 0 ? vocabulary : std::uint64_t{1} << (is_signed ? 31 : 32);
     if (vocabulary > 0 || is_signed)
-      for (index i = 0; i < size_; ++i)
-        require(wide(i) < limit, file, offset_ + static_cast<std::uint64_t>(i) * width_,
-                "token id {} is outside [0, {})",
-                is_signed ? static_cast<std::int64_t>(wide(i)) : std::int64_t(wide(i)), limit);
+      for (index i = 0; i < size_; ++i) {
+        const std::uint64_t id = wide(i);
+        const auto shown = type == dtype::i32 ? static_cast<std::int32_t>(id) : static_cast<std::int64_t>(id);
+        require(id < limit, file, offset_ + static_cast<std::uint64_t>(i) * width_,
+                "token id {} is outside [0, {})", shown, limit);
+      }
   }
 
   index size() const { return size_; }
