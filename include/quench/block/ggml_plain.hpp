@@ -1,0 +1,146 @@
+#pragma once
+/// \file  ggml's blocks of 32 with one fp16 scale: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 (ggml-quants.c, d99724f2), and its
+/// casts F16 and BF16. Bytes equal those of ggml built without FMA, as its x86-64 releases are.
+#include <quench/block/codec.hpp>
+
+#include <algorithm>
+#include <cfloat>
+
+namespace quench::inline QUENCH_ISA::ggml {
+
+using quench::detail::get;
+using quench::detail::get_fp16;
+using quench::detail::put;
+using quench::detail::put_fp16;
+
+struct f16 {
+  static constexpr std::string_view name = "f16";
+  static constexpr index elements = 1, bytes = 2;
+  static constexpr int ggml_type = 1;
+  static constexpr bool any_input = true;
+  static void encode(const float* x, std::byte* out) { put_fp16(out, *x); }
+  static void decode(const std::byte* in, float* x) { *x = get_fp16(in); }
+};
+
+struct bf16 {
+  static constexpr std::string_view name = "bf16";
+  static constexpr index elements = 1, bytes = 2;
+  static constexpr int ggml_type = 30;
+  static constexpr bool any_input = true;
+  static void encode(const float* x, std::byte* out) { put(out, to_bf16(*x)); }
+  static void decode(const std::byte* in, float* x) { *x = from_bf16(get<std::uint16_t>(in)); }
+};
+
+namespace detail {
+
+/// Where the parts of a block sit: fp16 d, fp16 m when affine, 32 fifth bits when Bits is 5, then 16 bytes of nibbles.
+template <int Bits, bool Affine>
+struct plain_layout {
+  static constexpr int fifth = Affine ? 4 : 2, nibbles = fifth + (Bits == 5 ? 4 : 0), size = nibbles + 16;
+
+  static void put_codes(const std::uint8_t* q, std::byte* out) {
+    if constexpr (Bits == 5) {
+      std::uint32_t top = 0;
+      for (int j = 0; j < 32; ++j) top |= std::uint32_t(q[j] >> 4) << j;
+      put(out + fifth, top);
+    }
+    quench::detail::put_nibbles(out + nibbles, q, 32);
+  }
+  static void get_codes(const std::byte* in, std::uint8_t* q) {
+    quench::detail::get_nibbles(in + nibbles, q, 32);
+    if constexpr (Bits == 5) {
+      const auto top = get<std::uint32_t>(in + fifth);
+      for (int j = 0; j < 32; ++j) q[j] = std::uint8_t(q[j] | ((top >> j) & 1) << 4);
+    }
+  }
+};
+
+/// d = m / -2^(b-1) for the element m of largest magnitude; q = min(2^b - 1, trunc(x / d + 2^(b-1) + 0.5)).
+template <int Bits>
+struct symmetric {
+  using layout = plain_layout<Bits, false>;
+  static constexpr index elements = 32, bytes = layout::size;
+  static constexpr int half = 1 << (Bits - 1);
+
+  static void encode(const float* x, std::byte* out) {
+    const float d = quench::detail::first_largest(x, 32) / float(-half), id = d != 0 ? 1 / d : 0.f;
+    std::uint8_t q[32];
+    for (int j = 0; j < 32; ++j)
+      q[j] = std::uint8_t(std::min(2 * half - 1, quench::detail::cut(simd::rounded(x[j] * id) + (float(half) + 0.5f))));
+    put_fp16(out, d);
+    layout::put_codes(q, out);
+  }
+  static void decode(const std::byte* in, float* x) {
+    std::uint8_t q[32];
+    layout::get_codes(in, q);
+    const float d = get_fp16(in);
+    for (int j = 0; j < 32; ++j) x[j] = float(int(q[j]) - half) * d;
+  }
+};
+
+/// d = (max - min) / (2^b - 1); q = trunc((x - min) / d + 0.5).
+template <int Bits>
+struct affine {
+  using layout = plain_layout<Bits, true>;
+  static constexpr index elements = 32, bytes = layout::size;
+  static constexpr int top = (1 << Bits) - 1;
+
+  static void encode(const float* x, std::byte* out) {
+    float low = FLT_MAX, high = -FLT_MAX;
+    for (int j = 0; j < 32; ++j) {
+      low = x[j] < low ? x[j] : low;
+      high = x[j] > high ? x[j] : high;
+    }
+    const float d = (high - low) / float(top), id = d != 0 ? 1 / d : 0.f;
+    std::uint8_t q[32];
+    for (int j = 0; j < 32; ++j)
+      q[j] = std::uint8_t(std::min(top, quench::detail::cut(simd::rounded((x[j] - low) * id) + 0.5f)));
+    put_fp16(out, d);
+    put_fp16(out + 2, low);
+    layout::put_codes(q, out);
+  }
+  static void decode(const std::byte* in, float* x) {
+    std::uint8_t q[32];
+    layout::get_codes(in, q);
+    const float d = get_fp16(in), m = get_fp16(in + 2);
+    for (int j = 0; j < 32; ++j) x[j] = simd::rounded(float(q[j]) * d) + m;
+  }
+};
+
+}  // namespace detail
+
+struct q4_0 : detail::symmetric<4> {
+  static constexpr std::string_view name = "q4_0";
+  static constexpr int ggml_type = 2;
+};
+struct q4_1 : detail::affine<4> {
+  static constexpr std::string_view name = "q4_1";
+  static constexpr int ggml_type = 3;
+};
+struct q5_0 : detail::symmetric<5> {
+  static constexpr std::string_view name = "q5_0";
+  static constexpr int ggml_type = 6;
+};
+struct q5_1 : detail::affine<5> {
+  static constexpr std::string_view name = "q5_1";
+  static constexpr int ggml_type = 7;
+};
+
+/// d = max |x| / 127, q = x / d rounded half away from zero (ggml's file writer; its run-time kernels round to even).
+struct q8_0 {
+  static constexpr std::string_view name = "q8_0";
+  static constexpr index elements = 32, bytes = 34;
+  static constexpr int ggml_type = 8;
+
+  static void encode(const float* x, std::byte* out) {
+    const float d = quench::detail::largest_magnitude(x, 32) / 127, id = d != 0 ? 1 / d : 0.f;
+    put_fp16(out, d);
+    for (int j = 0; j < 32; ++j) out[2 + j] = std::byte(quench::detail::round_away(x[j] * id) & 255);
+  }
+  static void decode(const std::byte* in, float* x) {
+    const float d = get_fp16(in);
+    for (int j = 0; j < 32; ++j) x[j] = float(std::int8_t(in[2 + j])) * d;
+  }
+};
+
+}  // namespace quench::ggml
