@@ -1,0 +1,25 @@
+# cmake -DHOW=... -DSOURCE=<this repository> -DWORK=<scratch> -DBUILD=<build tree> -DCXX=.. -DVERSION=.. [-DFLAGS=..] [-DROOTS=..] -P run.cmake
+# Builds and runs the stranger's program in WORK, which is laid anew.
+cmake_minimum_required(VERSION 3.21)
+file(REMOVE_RECURSE ${WORK})
+file(MAKE_DIRECTORY ${WORK})
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE out)
+  if(NOT code EQUAL 0)
+    list(JOIN ARGN " " line)
+    message(FATAL_ERROR "${line}\nended with ${code}:\n${out}")
+  endif()
+endfunction()
+
+set(options -DHOW=${HOW} -DCMAKE_CXX_COMPILER=${CXX} "-DCMAKE_CXX_FLAGS=${FLAGS}" -DQUENCH_VERSION=${VERSION}
+            -DQUENCH_SOURCE_DIR=${SOURCE})
+if(HOW STREQUAL "package")
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+  list(APPEND options -DCMAKE_PREFIX_PATH=${WORK}/prefix)
+elseif(HOW STREQUAL "single-header")
+  run(${CMAKE_COMMAND} -DINCLUDE=${SOURCE}/include -DOUT=${WORK}/single/quench.hpp -DROOTS=${ROOTS} -P ${SOURCE}/cmake/amalgamate.cmake)
+  list(APPEND options -DSINGLE_HEADER_DIR=${WORK}/single)
+endif()
+run(${CMAKE_COMMAND} -G Ninja -S ${SOURCE}/tests/install -B ${WORK}/build ${options})
+run(${CMAKE_COMMAND} --build ${WORK}/build -j 1)
+run(${CMAKE_CTEST_COMMAND} --test-dir ${WORK}/build --output-on-failure)
