@@ -34,6 +34,7 @@
   const trim = text => text.includes("e") ? text : text.includes(".") ? text.replace(/\.?0+$/, "") : text;
   const show = (v, digits = 4) => !finite(v) ? "n/a" : v === 0 ? "0" : Math.abs(v) >= 1e5 || Math.abs(v) < 1e-4 ? trim(v.toExponential(2)) : trim(v.toPrecision(digits));
   const percent = v => finite(v) ? trim((100 * v).toPrecision(3)).replace(/e\+?(-?\d+)/, "e$1") + " %" : "n/a";
+  const bits = q => /^w\d+(a\d+)?$/.test(q) ? q.toUpperCase() : q;  // w4a4 is written W4A4
   const column = (run, key) => run.values[key] || run.steps.map(() => null);
   const swatch = run => {
     const ns = "http://www.w3.org/2000/svg";
@@ -102,6 +103,7 @@
   const endings = (u, drawn, named) => {
     const c = u.ctx, p = pixels(), labels = [];
     c.save();
+    c.setLineDash([]);
     drawn.forEach((run, i) => {
       const ys = u.data[i + 1], at = lastDrawn(ys);
       if (at < 0) return;
@@ -159,6 +161,8 @@
     chart.replaceChildren();
     const size = () => ({width: Math.max(260, chart.clientWidth), height: options.height});
     const u = new uPlot({...options, ...size(), legend: {show: false}}, columns, chart);
+    u.over.addEventListener("mouseenter", () => { u.inside = true; });
+    u.over.addEventListener("mouseleave", () => { u.inside = false; });
     if (figure.watch) figure.watch.disconnect();
     figure.watch = new ResizeObserver(() => { if (Math.abs(size().width - u.width) > 1) u.setSize(size()); });
     figure.watch.observe(chart);
@@ -166,9 +170,19 @@
   };
   const nothing = (figure, text) => figure.querySelector(".chart").replaceChildren(make("div", text, {class: "none"}));
   const logRange = (u, min, max) => finite(min) && finite(max) ? [min / 1.25, max * 1.25] : [0.1, 1];
-  // uPlot also ticks the ends of a log axis; only 1 to 9 times a power of ten earn a label.
-  const round = v => { const m = v / 10 ** Math.floor(Math.log10(v) + 1e-9); return Math.abs(m - Math.round(m)) < 1e-6; };
-  const ticks = (format, log) => (_, values) => values.map(v => v === null || (log && !round(v)) ? null : format(v));
+  // A log axis is ruled at 1 to 9 times each power of ten; fewer of these get a label the more decades there are.
+  const rules = (_, axisIndex, min, max) => {
+    const out = [];
+    for (let power = 10 ** Math.floor(Math.log10(min)); power <= max; power *= 10)
+      for (let lead = 1; lead < 10; ++lead) if (lead * power >= min && lead * power <= max) out.push(lead * power);
+    return out;
+  };
+  const ticks = (format, log) => (_, values) => {
+    const decades = log ? Math.log10(values[values.length - 1] / values[0]) : 0;
+    const kept = decades < .7 ? [1, 2, 3, 4, 5, 6, 7, 8, 9] : decades < 1.3 ? [1, 2, 3, 5, 7] : decades < 2.5 ? [1, 2, 5] : [1];
+    return values.map(v => !log || kept.includes(Math.round(v / 10 ** Math.floor(Math.log10(v) + 1e-9))) ? format(v) : null);
+  };
+  const ruled = (format, log) => log ? {splits: rules, filter: (_, splits) => splits, values: ticks(format, log)} : {values: ticks(format, log)};
   const endRoom = drawn => Math.min(120, 18 + 8 * Math.max(0, ...drawn.map(r => Math.min(16, r.label.length))));
 
   // Lines against the step: value(run) gives a column; `second` adds columns on a right-hand axis.
@@ -192,8 +206,8 @@
       cursor: {sync: {key: "steps"}, drag: {x: true, y: false}, points: {size: 7}},
       scales: {x: {time: false}, y: log ? {distr: 3, range: logRange} : {}, lr: {range: [0, 1.04]}},
       axes: [
-        axis("step", {values: ticks(v => show(v, 7)), size: 38}),
-        axis(label, {size: 62, values: ticks(format, log)}),
+        axis("step", {values: ticks(v => show(v, 7), false), size: 38}),
+        axis(label, {size: 62, ...ruled(format, log)}),
         ...second ? [axis(second.label, {scale: "lr", side: 1, size: 44, grid: {show: false}})] : [],
       ],
       series: [
@@ -206,7 +220,7 @@
         draw: [c => endings(c, drawn, !second)],
         setCursor: [c => {
           if (!tip) return;
-          if (!c.over.matches(":hover") || c.cursor.idx == null) return tip.hide();
+          if (!c.inside || c.cursor.idx == null) return tip.hide();
           const rows = drawn.map((r, i) => [r, c.data[i + 1][c.cursor.idx], second ? second.tip(r, c.data[0][c.cursor.idx]) : ""]).filter(x => finite(x[1]));
           rows.sort((a, b) => a[1] - b[1]);
           if (rows.length) tip.show("step " + show(c.data[0][c.cursor.idx], 7), rows.map(([r, v, more]) => [r, format(v, true) + more]));
@@ -278,7 +292,7 @@
     if (!metrics.length || !scatter.q) return nothing(figure, "The records hold no outlier metrics or no quantized losses.");
     controls.replaceChildren();
     select(controls, "across", metricOptions, outlier.metric, v => { outlier.metric = v; redraw(); });
-    select(controls, "up", data.quantizers.map(q => [q, "relative error at " + q]), scatter.q, v => { scatter.q = v; redraw(); });
+    select(controls, "up", data.quantizers.map(q => [q, "relative error at " + bits(q)]), scatter.q, v => { scatter.q = v; redraw(); });
     choice(controls, [["log", "log"], ["linear", "linear"]], scatter.axis, v => { scatter.axis = v; redraw(); });
     const log = scatter.axis === "log", dots = [];
     let hidden = 0;
@@ -302,14 +316,15 @@
       cursor: {drag: {x: false, y: false}, points: {show: false}},
       scales: {x: {time: false, ...scale}, y: scale},
       axes: [
-        axis(metricLabel(outlier.metric), {size: 38, values: ticks(v => show(v), log)}),
-        axis("relative error at " + scatter.q, {size: 66, values: ticks(percent, log)}),
+        axis(metricLabel(outlier.metric), {size: 38, ...ruled(v => show(v), log)}),
+        axis("relative error at " + bits(scatter.q), {size: 66, ...ruled(percent, log)}),
       ],
       series: [{}, {paths: () => null, points: {show: false}}],
       hooks: {
         draw: [c => {
           const x = c.ctx, p = pixels();
           x.save();
+          x.setLineDash([]);
           for (const d of dots) {
             x.beginPath();
             x.arc(c.valToPos(d.x, "x", true), c.valToPos(d.y, "y", true), d.size * p, 0, 2 * Math.PI);
@@ -324,7 +339,7 @@
         setCursor: [c => {
           if (!tip) return;
           const {left, top} = c.cursor;
-          if (left < 0 || !c.over.matches(":hover")) return tip.hide();
+          if (left < 0 || !c.inside) return tip.hide();
           let best = null, near = 24 ** 2;
           for (const d of dots) {
             const away = (c.valToPos(d.x, "x") - left) ** 2 + (c.valToPos(d.y, "y") - top) ** 2;

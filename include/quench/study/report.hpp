@@ -88,8 +88,8 @@ inline std::string result_table(const report_study& study) {
   head("run"), head("status"), head("learning rate", "peak"), head("steps"),
       head("val loss", "nats per token, full precision");
   for (const auto& q : study.quantizers)
-    head(q + " loss", "validation loss, quantized"),
-        head(q + " error", "quantized loss over full loss, minus 1");
+    head(bits_label(q) + " loss", "validation loss, quantized"),
+        head(bits_label(q) + " error", "quantized loss over full loss, minus 1");
   for (const auto& m : outlier_metrics) head(m.label, "mean over the inputs of all linear layers");
   out += "</tr></thead><tbody>";
   for (const report_run& r : study.runs) {
@@ -115,7 +115,7 @@ inline std::string association_table(const report_study& study) {
       "error, over all points after step 0 of all runs (n in brackets). Points of one run are not "
       "independent, so "
       "no p-values are given.</caption><thead><tr><th scope=\"col\">metric</th>";
-  for (const auto& q : study.quantizers) out += "<th scope=\"col\">" + escaped(q) + "</th>";
+  for (const auto& q : study.quantizers) out += "<th scope=\"col\">" + escaped(bits_label(q)) + "</th>";
   out += "</tr></thead><tbody>";
   for (const auto& m : outlier_metrics) {
     out += std::string("<tr><th scope=\"row\">") + m.label + "</th>";
@@ -219,7 +219,7 @@ inline std::string report_html(std::span<const io::json> records, const report_a
   out += "<div class=\"pair\">";
   for (const std::string& q : study.quantizers)
     out += figure(
-        "q-" + q, "Quantization error, " + q,
+        "q-" + q, "Quantization error, " + bits_label(q),
         "Validation loss of the quantized model against the full one, along training. Values at or below "
         "zero (quantization helped) have no place on a log axis and are gaps; the buttons change measure and "
         "axis.",

@@ -85,6 +85,13 @@ inline std::string percent(double x) {
   return std::isfinite(x) ? (x < 0 ? "" : "+") + shown(100 * x) + " %" : "n/a";
 }
 
+/// A quantizer's label as people write it: w4a4 is W4A4; others stay.
+inline std::string bits_label(std::string q) {
+  const bool plain = q.size() > 1 && q[0] == 'w' && q.find_first_not_of("0123456789a", 1) == q.npos;
+  if (plain) std::replace(q.begin(), q.end(), 'w', 'W'), std::replace(q.begin(), q.end(), 'a', 'A');
+  return q;
+}
+
 /// The step at which a run's cool-down begins; NaN when its schedule has none or does not say.
 inline double cooldown_start(const report_run& run) {
   const io::json& s = detail::object_at(run.facts, "schedule");
@@ -130,13 +137,14 @@ inline void damage_findings(const report_study& study, std::vector<std::string>&
   const auto full = by(study, "val_loss");
   for (const std::string& q : study.quantizers) {
     const auto least = by(study, q + "_rel"), lowest = by(study, q + "_loss");
-    if (least.size() < 2) continue;
-    out.push_back(
-        "At " + q + " quantization costs " + least.front()->label + " least (" +
-        percent(least.front()->last(q + "_rel")) + ") and " + least.back()->label + " most (" +
-        percent(least.back()->last(q + "_rel")) + "); the lowest loss after it is " + lowest.front()->label +
-        "'s, " + shown(lowest.front()->last(q + "_loss"), 4) +
-        (!full.empty() && lowest.front() == full.front() ? "." : ": not the order of full precision."));
+    if (least.size() < 2 || lowest.empty()) continue;
+    const report_run &cheap = *least.front(), &dear = *least.back(), &winner = *lowest.front();
+    const bool same = !full.empty() && &winner == full.front();
+    out.push_back(bits_label(q) + " costs " + cheap.label + " least (" + percent(cheap.last(q + "_rel")) +
+                  ") and " + dear.label + " most (" + percent(dear.last(q + "_rel")) +
+                  "). Lowest loss once quantized: " + winner.label + ", " +
+                  shown(winner.last(q + "_loss"), 4) +
+                  (same ? ", as in full precision." : ", another order than in full precision."));
   }
 }
 
@@ -165,7 +173,7 @@ inline void cooldown_findings(const report_study& study, std::vector<std::string
   }
   if (each.empty()) return;
   std::string labels;
-  for (const std::string& q : study.quantizers) (labels += labels.empty() ? "" : ", ") += q;
+  for (const std::string& q : study.quantizers) (labels += labels.empty() ? "" : ", ") += bits_label(q);
   out.push_back("Over the cool-down the relative error (" + labels + ") was multiplied by: " + each + ".");
 }
 
@@ -180,7 +188,7 @@ inline void outlier_findings(const report_study& study, std::vector<std::string>
         best = &m, strongest = a;
     }
     if (best)
-      (each += each.empty() ? "" : "; ") += q + ": " + best->label + " (Spearman " +
+      (each += each.empty() ? "" : "; ") += bits_label(q) + ": " + best->label + " (Spearman " +
                                             shown(strongest.spearman, 2) +
                                             ", n = " + std::to_string(strongest.n) + ")";
   }
