@@ -15,30 +15,37 @@
 #define QUENCH_NOINLINE
 #endif
 
-// The whole library lives in an inline namespace named after what it was compiled for (instruction set, and
-// whether xsimd is used), so that two translation units built with different -m flags never share a symbol (ODR).
+// xsimd is used when it can be found, unless QUENCH_NO_XSIMD says no. Its version header holds macros only.
 #if !defined(QUENCH_NO_XSIMD) && __has_include(<xsimd/xsimd.hpp>)
 #define QUENCH_HAS_XSIMD 1
+#include <xsimd/config/xsimd_config.hpp>
 #else
 #define QUENCH_HAS_XSIMD 0
 #endif
 
-#if !QUENCH_HAS_XSIMD
-#if defined(__AVX512BW__)
-#define QUENCH_ISA isa_avx512bw_scalar
-#elif defined(__AVX2__)
-#define QUENCH_ISA isa_avx2_scalar
+// The whole library lives in an inline namespace named after what it was compiled for: instruction set, and xsimd
+// with its major version (or "plain"). Two translation units built with different -m flags, or against different
+// xsimd releases, never share a symbol (one definition rule).
+#define QUENCH_JOIN_(a, b) a##b
+#define QUENCH_JOIN(a, b) QUENCH_JOIN_(a, b)
+#if QUENCH_HAS_XSIMD
+#define QUENCH_LANES QUENCH_JOIN(_xsimd, XSIMD_VERSION_MAJOR)
 #else
-#define QUENCH_ISA isa_baseline_scalar
+#define QUENCH_LANES _plain
 #endif
-#elif defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
-#define QUENCH_ISA isa_avx512bw
+
+#if defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#define QUENCH_ISA QUENCH_JOIN(isa_avx512bw, QUENCH_LANES)
 #elif defined(__AVX2__) && defined(__FMA__)
-#define QUENCH_ISA isa_avx2
+#define QUENCH_ISA QUENCH_JOIN(isa_avx2, QUENCH_LANES)
+#elif defined(__AVX__)
+#define QUENCH_ISA QUENCH_JOIN(isa_avx, QUENCH_LANES)
+#elif defined(__SSE4_1__)
+#define QUENCH_ISA QUENCH_JOIN(isa_sse4, QUENCH_LANES)
 #elif defined(__aarch64__)
-#define QUENCH_ISA isa_neon64
+#define QUENCH_ISA QUENCH_JOIN(isa_neon64, QUENCH_LANES)
 #else
-#define QUENCH_ISA isa_baseline
+#define QUENCH_ISA QUENCH_JOIN(isa_baseline, QUENCH_LANES)
 #endif
 
 // The same as text, for records and messages.
