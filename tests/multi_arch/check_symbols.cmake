@@ -1,0 +1,15 @@
+# cmake -DNM=<nm> -DOBJECTS=<folder> -P check_symbols.cmake
+# Each per-ISA object may define, beyond local symbols, only what is in its own namespace.
+cmake_minimum_required(VERSION 3.21)
+foreach(arch IN ITEMS baseline avx2 avx512)
+  execute_process(COMMAND ${NM} --defined-only --extern-only ${OBJECTS}/multi_arch_${arch}.o OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "[^\n]+\n" lines "${symbols}")
+  if(NOT symbols MATCHES "quench_${arch}")
+    message(SEND_ERROR "${arch}: the object defines nothing in quench_${arch}")
+  endif()
+  foreach(line IN LISTS lines)
+    if(NOT line MATCHES " _ZNK?[0-9]+quench_${arch}")
+      message(SEND_ERROR "${arch}: shared symbol ${line}")
+    endif()
+  endforeach()
+endforeach()
