@@ -67,16 +67,16 @@ QUENCH_INLINE void get_nibbles(const std::byte* p, std::uint8_t* codes, int n) {
 }
 
 /// The first element of largest magnitude (0 when all are 0).
-QUENCH_INLINE float first_largest(const float* x, int n) {
+inline float first_largest(const float* x, index n) {
   float largest = 0, value = 0;
-  for (int j = 0; j < n; ++j)
+  for (index j = 0; j < n; ++j)
     if (std::fabs(x[j]) > largest) {
       largest = std::fabs(x[j]);
       value = x[j];
     }
   return value;
 }
-QUENCH_INLINE float largest_magnitude(const float* x, int n) { return std::fabs(first_largest(x, n)); }
+inline float largest_magnitude(const float* x, index n) { return std::fabs(first_largest(x, n)); }
 
 /// x cut toward zero to an integer, where "no such integer" is 0 rather than undefined.
 QUENCH_INLINE int cut(float x) { return x > -2147483648.f && x < 2147483648.f ? int(x) : 0; }

@@ -1,10 +1,7 @@
 #pragma once
 /// \file  ggml's blocks of 32 with one fp16 scale: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 (ggml-quants.c, d99724f2), and its
 /// casts F16 and BF16. Bytes equal those of ggml built without FMA, as its x86-64 releases are.
-#include <quench/block/codec.hpp>
-
-#include <algorithm>
-#include <cfloat>
+#include <quench/block/ggml_k_symmetric.hpp>
 
 namespace quench::inline QUENCH_ISA::ggml {
 
@@ -36,6 +33,7 @@ namespace detail {
 /// Where the parts of a block sit: fp16 d, fp16 m when affine, 32 fifth bits when Bits is 5, then 16 bytes of nibbles.
 template <int Bits, bool Affine>
 struct plain_layout {
+  static constexpr bool affine = Affine;
   static constexpr int fifth = Affine ? 4 : 2, nibbles = fifth + (Bits == 5 ? 4 : 0), size = nibbles + 16;
 
   static void put_codes(const std::uint8_t* q, std::byte* out) {
@@ -55,6 +53,36 @@ struct plain_layout {
   }
 };
 
+/// Weighs a row by importance * sqrt(mean x^2 + x^2) and hands over its blocks of 32, one a lane: body(x, w, lanes).
+template <class Body>
+void for_weighted(const float* x, index cols, const float* importance, Body&& body) {
+  const float sigma2 = square_sum(x, cols) / float(cols);
+  for (index c = 0; c < cols; c += 512)
+    for_lanes<simd::lanes_of<float>>(int(std::min<index>(512, cols - c) / 32), [&]<class V>(V, int g) {
+      V v[32], w[32];
+      load_groups(x + c + 32 * g, 32, v);
+      load_weights(importance + c + 32 * g, simd::splat<V>(sigma2), v, 32, w);
+      body(static_cast<const V*>(v), static_cast<const V*>(w), simd::lane_types<V>::size);
+    });
+}
+/// Lane k of x.
+template <class X>
+QUENCH_INLINE auto lane(const X& x, int k) {
+  if constexpr (std::is_arithmetic_v<X>) return x;
+  else return x[k];
+}
+/// Writes the block of each lane (scale d, minimum m when affine, codes l) and moves `out` on.
+template <class Layout, class V>
+void put_lanes(const V& d, const V& m, const simd::ints_of<V>* l, int lanes, std::byte*& out) {
+  for (int k = 0; k < lanes; ++k, out += Layout::size) {
+    std::uint8_t q[32];
+    for (int j = 0; j < 32; ++j) q[j] = std::uint8_t(lane(l[j], k));
+    put_fp16(out, lane(d, k));
+    if constexpr (Layout::affine) put_fp16(out + 2, lane(m, k));
+    Layout::put_codes(q, out);
+  }
+}
+
 /// d = m / -2^(b-1) for the element m of largest magnitude; q = min(2^b - 1, trunc(x / d + 2^(b-1) + 0.5)).
 template <int Bits>
 struct symmetric {
@@ -69,6 +97,13 @@ struct symmetric {
       q[j] = std::uint8_t(std::min(2 * half - 1, quench::detail::cut(simd::rounded(x[j] * id) + (float(half) + 0.5f))));
     put_fp16(out, d);
     layout::put_codes(q, out);
+  }
+  static void encode_weighted(const float* x, index cols, const float* importance, std::byte* out) {
+    for_weighted(x, cols, importance, [&]<class V>(const V* v, const V* w, int lanes) {
+      simd::ints_of<V> l[32];
+      const V d = fit_with_codes(v, w, 32, half, l);
+      put_lanes<layout>(d, V{}, l, lanes, out);
+    });
   }
   static void decode(const std::byte* in, float* x) {
     std::uint8_t q[32];
@@ -98,6 +133,14 @@ struct affine {
     put_fp16(out, d);
     put_fp16(out + 2, low);
     layout::put_codes(q, out);
+  }
+  static void encode_weighted(const float* x, index cols, const float* importance, std::byte* out) {
+    for_weighted(x, cols, importance, [&]<class V>(const V* v, const V* w, int lanes) {
+      const auto fit = fit_affine(v, w, 32, top, fan{-0.9f, 0.05f, 36, false, true});
+      simd::ints_of<V> l[32];
+      for (int j = 0; j < 32; ++j) l[j] = clamp(nearest_int(V(fit.inverse * (v[j] - fit.base))), 0, top);
+      put_lanes<layout>(fit.scale, V(-fit.minus), l, lanes, out);
+    });
   }
   static void decode(const std::byte* in, float* x) {
     std::uint8_t q[32];

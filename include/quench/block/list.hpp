@@ -1,7 +1,10 @@
 #pragma once
 /// \file  The one list of block codecs: tests, benchmarks, the GGUF writer and the command line all iterate it.
 #include <quench/block/ggml_fp4.hpp>
+#include <quench/block/ggml_iq4.hpp>
+#include <quench/block/ggml_k_symmetric.hpp>
 #include <quench/block/ggml_plain.hpp>
+#include <quench/block/ggml_ternary.hpp>
 
 #include <string>
 #include <vector>
@@ -19,8 +22,10 @@ struct codec_list {
   }
 };
 
-using block_codecs = codec_list<ggml::f16, ggml::bf16, ggml::q4_0, ggml::q4_1, ggml::q5_0, ggml::q5_1, ggml::q8_0,
-                                ggml::mxfp4, ggml::nvfp4>;
+using block_codecs =
+    codec_list<ggml::f16, ggml::bf16, ggml::q4_0, ggml::q4_1, ggml::q5_0, ggml::q5_1, ggml::q8_0, ggml::q2_k, ggml::q3_k,
+               ggml::q4_k, ggml::q5_k, ggml::q6_k, ggml::iq4_nl, ggml::iq4_xs, ggml::mxfp4, ggml::nvfp4, ggml::tq1_0,
+               ggml::tq2_0, ggml::q1_0, ggml::q2_0>;
 
 /// What can be said about a codec without its type.
 struct codec_facts {

@@ -69,13 +69,8 @@ QUENCH_INLINE void store_vec(void* p, const V& v) {
 
 /// All lanes a.
 template <class V>
-QUENCH_INLINE V splat(decltype(V{} [0]) a) {
+QUENCH_INLINE V splat(float a) {
   return V{} + a;
-}
-template <class V>
-  requires std::is_arithmetic_v<V>
-QUENCH_INLINE V splat(V a) {
-  return a;
 }
 
 /// The bits of float lanes, and back.
@@ -160,6 +155,63 @@ QUENCH_INLINE V swap_lanes(V v, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(v, v, (I ^ Xor)...);
 }
 }  // namespace detail
+
+/// N bytes as integer lanes of V (N = lanes of V), and back (the low byte of each lane).
+template <class V>
+QUENCH_INLINE ints_of<V> load_bytes(const void* p) {
+  if constexpr (std::is_arithmetic_v<V>) return *static_cast<const std::uint8_t*>(p);
+  else return __builtin_convertvector(load_vec<vec<std::uint8_t, lane_types<V>::size>>(p), ints_of<V>);
+}
+template <class V>
+QUENCH_INLINE void store_bytes(void* p, const ints_of<V>& i) {
+  if constexpr (std::is_arithmetic_v<V>) *static_cast<std::uint8_t*>(p) = std::uint8_t(i);
+  else {
+    using B = vec<std::uint8_t, lane_types<V>::size>;
+    store_vec(p, B(__builtin_convertvector(i, B)));
+  }
+}
+
+/// table[i] for each lane, 0 <= i < 16.
+template <class V>
+QUENCH_INLINE V lookup16(const float* table, const ints_of<V>& i) {
+  if constexpr (std::is_arithmetic_v<V>) return table[i];
+#if defined(__AVX512F__)
+  else if constexpr (sizeof(V) == 64) return V(_mm512_permutexvar_ps(__m512i(i), _mm512_loadu_ps(table)));
+#endif
+  else {
+    V v{};
+    for (int k = 0; k < lane_types<V>::size; ++k) v[k] = table[i[k]];
+    return v;
+  }
+}
+
+namespace detail {
+template <class V, int H, int... K>
+QUENCH_INLINE void exchange(V& a, V& b, std::integer_sequence<int, K...>) {
+  constexpr int N = sizeof...(K);
+  const V low = __builtin_shufflevector(a, b, ((K & H) ? N + K - H : K)...);
+  b = __builtin_shufflevector(a, b, ((K & H) ? N + K : K + H)...);
+  a = low;
+}
+template <int H, class V, std::size_t N>
+QUENCH_INLINE void transpose_from(V (&a)[N]) {
+  if constexpr (H < int(N)) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      constexpr std::size_t h = std::size_t(H);
+      (exchange<V, H>(a[I / h * 2 * h + I % h], a[I / h * 2 * h + I % h + h], std::make_integer_sequence<int, int(N)>{}),
+       ...);
+    }(std::make_index_sequence<N / 2>{});
+    transpose_from<2 * H>(a);
+  }
+}
+}  // namespace detail
+
+/// Lane j of a[i] <-> lane i of a[j], for as many vectors as they have lanes.
+template <class V, std::size_t N>
+QUENCH_INLINE void transpose(V (&a)[N]) {
+  static_assert(sizeof(V) / sizeof(a[0][0]) == N);
+  detail::transpose_from<1>(a);
+}
 
 /// Lane i of the result is lane i ^ Xor of v.
 template <int Xor, class V>
