@@ -32,6 +32,7 @@ struct data_facts {
 };
 
 struct run_config {
+  std::string label;                       ///< short name for legends; empty = the optimizer's. Not part of the hash
   model_shape model;
   data_facts data;
   std::string optimizer = "adamw";         ///< name in the optimizers' registry

@@ -61,7 +61,7 @@ inline json build_facts() {
 
 /// First line of a run.
 inline json run_record(const run_config& c, std::int64_t parameters, std::string_view scalar) {
-  json j = {{"kind", "run"}, {"schema", schema_version}, {"run", run_id(c)}, {"config", config_hash(c)}, {"label", c.optimizer}};
+  json j = {{"kind", "run"}, {"schema", schema_version}, {"run", run_id(c)}, {"config", config_hash(c)}, {"label", c.label.empty() ? c.optimizer : c.label}};
   const json all = to_json(c);
   for (const auto& [key, value] : all.items())
     if (key != "points") j[key] = value;

@@ -1,0 +1,17 @@
+# cmake -DOUT=<file.cpp> -DASSETS=<folder> -P embed.cmake : writes the report's texts as byte arrays, so that the program needs no
+# file beside it.
+cmake_minimum_required(VERSION 3.21)
+set(code "#include \"assets.hpp\"\n\nnamespace {\n")
+set(views)
+foreach(pair chart_script=uplot/uPlot.iife.min.js chart_style=uplot/uPlot.min.css script=report.js style=report.css)
+  string(REGEX MATCH "^([a-z_]+)=(.*)$" _ ${pair})
+  set(name ${CMAKE_MATCH_1})
+  file(READ ${ASSETS}/${CMAKE_MATCH_2} hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(APPEND code "constexpr unsigned char ${name}[] = {${bytes}};\n")
+  list(APPEND views "view(${name}, sizeof ${name})")
+endforeach()
+list(JOIN views ", " views)
+string(APPEND code "std::string_view view(const unsigned char* bytes, std::size_t n) { return {reinterpret_cast<const char*>(bytes), n}; }\n}  // namespace\n\n")
+string(APPEND code "quench::study::report_assets cli::embedded_assets() { return {${views}}; }\n")
+file(CONFIGURE OUTPUT ${OUT} CONTENT "${code}" @ONLY)
