@@ -1,5 +1,5 @@
 // Quantizing integers is a mistake: only floating-point coefficients have something to round.
-// says: float
+// says: kernels take float or double coefficients
 #include <quench/quant/fake_quant.hpp>
 
 int main() {
