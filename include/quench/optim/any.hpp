@@ -7,7 +7,12 @@
 #include <quench/optim/any_optimizer.hpp>
 #include <quench/optim/lion.hpp>
 #include <quench/optim/muon.hpp>
+#include <quench/optim/schedule_free.hpp>
+#include <quench/optim/scion.hpp>
 #include <quench/optim/sgd.hpp>
+#include <quench/optim/shampoo.hpp>
+#include <quench/optim/signum.hpp>
+#include <quench/optim/soap.hpp>
 
 namespace quench::inline QUENCH_ISA {
 
@@ -26,6 +31,13 @@ template <class T, class Rule>
 std::vector<param_group<T>> everywhere() {
   return {{"main", [](const basic_param<T>& p) { return p.kind != role::vector; }, Rule{}}, {"vector", {}, Rule{}}};
 }
+/// Unconstrained Scion: spectral for hidden weights, sign for the tables, root mean square for vectors.
+template <class T>
+std::vector<param_group<T>> scion_groups() {
+  return {{"main", hidden_matrices(), scion{.norm = scion_norm::spectral, .unconstrained = true}},
+          {"table", [](const basic_param<T>& p) { return p.kind != role::vector; }, scion{.norm = scion_norm::sign, .unconstrained = true}},
+          {"vector", {}, scion{.norm = scion_norm::bias_rms, .unconstrained = true}}};
+}
 /// A matrix rule for hidden weights, AdamW for embedding, head, vectors, and matrices with a side of one.
 template <class T, class Rule>
 std::vector<param_group<T>> hidden_only() {
@@ -43,7 +55,12 @@ const std::vector<optimizer_entry<T>>& optimizer_list() {
       {"sgd", "momentum 0.9, Nesterov", "lr=0.3,momentum=0.9,nesterov=true", detail::everywhere<T, sgd>},
       {"adamw", "Adam with decoupled weight decay", "lr=0.005,weight_decay=0.1", detail::everywhere<T, adamw>},
       {"lion", "sign of an interpolated momentum", "lr=0.001,beta1=0.95,beta2=0.98,weight_decay=0.3", detail::everywhere<T, lion>},
+      {"signum", "sign of the momentum", "lr=0.001,momentum=0.95,weight_decay=0.3", detail::everywhere<T, signum>},
+      {"schedule_free", "AdamW with an average in place of a schedule", "lr=0.005,beta2=0.95,weight_decay=0.1,warmup=50", detail::everywhere<T, schedule_free>},
       {"muon", "orthogonalised momentum; AdamW beside it", "lr=0.02,weight_decay=0.1,aux.lr=0.005", detail::hidden_only<T, muon>},
+      {"scion", "steepest step in a norm for each kind of layer", "lr=0.02,table.lr=1,vector.lr=0.003", detail::scion_groups<T>},
+      {"shampoo", "both sides preconditioned by inverse fourth roots", "lr=0.005,weight_decay=0.1", detail::everywhere<T, shampoo>},
+      {"soap", "Adam in Shampoo's eigenbasis", "lr=0.005,weight_decay=0.1", detail::everywhere<T, soap>},
   };
   return list;
 }

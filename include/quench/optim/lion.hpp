@@ -9,8 +9,8 @@
 namespace quench::inline QUENCH_ISA {
 
 /// sign(0) = 0; decay stays outside the sign. `cautious` < 1 multiplies update entries that oppose the gradient by that
-/// factor and rescales by the mean of the factors. `decay` independent is lucidrains' decoupled_weight_decay with
-/// weight_decay / lr, that is lr_t / lr * weight_decay a step. State: one matrix. Any shape.
+/// factor and rescales by the mean of the factors. `decay` independent is lucidrains' decoupled_weight_decay.
+/// State: one matrix. Any shape.
 struct lion {
   static constexpr std::string_view name = "lion";
   double lr = 1e-4, beta1 = 0.9, beta2 = 0.99, weight_decay = 0, cautious = 1;
