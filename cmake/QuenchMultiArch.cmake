@@ -29,7 +29,7 @@ function(quench_multi_arch target)
     target_link_libraries(${one} PRIVATE quench::quench)
     target_compile_definitions(${one} PRIVATE QUENCH_ARCH=quench_${arch} $<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>)
     target_include_directories(${one} PRIVATE $<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>)
-    target_compile_options(${one} PRIVATE $<TARGET_PROPERTY:${target},COMPILE_OPTIONS> -fno-lto ${${arch}_flags})
+    target_compile_options(${one} PRIVATE $<TARGET_PROPERTY:${target},COMPILE_OPTIONS> -fno-lto $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique> ${${arch}_flags})
     string(LENGTH quench_${arch} length)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${one}.o)
     add_custom_command(OUTPUT ${object} VERBATIM COMMAND_EXPAND_LISTS
