@@ -5,6 +5,7 @@
 #include <quench/core/matrix.hpp>
 
 #include <cmath>
+#include <limits>
 
 namespace quench::inline QUENCH_ISA {
 
@@ -44,6 +45,29 @@ T spectral_norm_bound(const matrix<T>& a) {
   if (!(norm > T(0))) return T(0);
   x /= norm;
   return top * ((a / top) * x.transpose()).norm();
+}
+
+/// A tighter lower bound from a few probes (rows of `v`, k x n, any noise): they are turned towards the longest row of
+/// `a`, then multiplied by it four times. For symmetric positive semidefinite `a` pass its largest diagonal entry as
+/// `top`, for skew-symmetric `a` its largest entry. 0 for a zero matrix.
+template <class T>
+T spectral_norm_bound(matrix<T> a, matrix<T> v, T top) {
+  const T tiny = std::numeric_limits<T>::min();
+  if (!std::isfinite(top)) return top;
+  top += tiny;
+  a /= top;
+  index j = 0;
+  a.rowwise().squaredNorm().maxCoeff(&j);
+  for (index k = 0; k < v.rows(); ++k) {
+    const T along = a.row(j).dot(v.row(k));
+    v.row(k) = a.row(j) + (along > T(0) ? T(1) : along < T(0) ? T(-1) : T(0)) * v.row(k);
+  }
+  for (int half = 0; half < 2; ++half) {
+    v = v * a;
+    v.array().colwise() /= v.rowwise().norm().array() + tiny;
+    v = v * a;
+  }
+  return top * v.rowwise().norm().maxCoeff();
 }
 
 }  // namespace quench
