@@ -17,7 +17,7 @@ QUENCH_INLINE ints_of<V> iq4_code(const V& x) {
   ints_of<V> code{};
   for (int step = 8; step > 0; step /= 2) {
     const ints_of<V> next = code + step;
-    code = select(twice >= simd::lookup16<V>(iq4_borders, next), next, code);
+    code = choose(twice >= simd::lookup16<V>(iq4_borders, next), next, code);
   }
   return code;
 }
@@ -36,14 +36,14 @@ QUENCH_INLINE V iq4_fit(const V* x, const V* w) {
     }
   };
   sums(V(1.f / V(-p.value / iq4_values[0])));
-  V d = select(q2 > 0, V(xq / q2), V{}), best = d * xq;
+  V d = choose(q2 > 0, V(xq / q2), V{}), best = d * xq;
   for (int k = -7; k <= 7; ++k) {
     sums(V((float(k) + iq4_values[0]) / p.value));
     const auto better = mask_of<V>((q2 > 0) & (V(xq * xq) > V(best * q2)));
-    d = select(better, V(xq / q2), d);
-    best = select(better, V(d * xq), best);
+    d = choose(better, V(xq / q2), d);
+    best = choose(better, V(d * xq), best);
   }
-  return select(p.size < nothing, V{}, d);
+  return choose(p.size < nothing, V{}, d);
 }
 
 /// Scales of `groups` consecutive groups of 32. `sigma2` has one value a group; importance may be null.

@@ -8,13 +8,13 @@
 
 namespace quench::inline QUENCH_ISA::ggml::detail {
 
-using simd::any;
+using simd::any_lane;
 using simd::bits_of;
 using simd::ints_of;
 using simd::magnitude;
 using simd::mask_of;
 using simd::rounded;
-using simd::select;
+using simd::choose;
 using simd::to_float;
 
 /// Below this a group counts as all zero.
@@ -28,8 +28,8 @@ QUENCH_INLINE ints_of<V> nearest_int(const V& v) {
 }
 template <class I>
 QUENCH_INLINE I clamp(const I& i, int low, int high) {
-  const I l = I{} + low, h = I{} + high, down = select(i < h, i, h);
-  return select(down > l, down, l);
+  const I l = I{} + low, h = I{} + high, down = choose(i < h, i, h);
+  return choose(down > l, down, l);
 }
 
 /// Calls body(V{}, g) for runs of `lanes(V)` groups, widest first; the rest in eights, then one by one.
@@ -67,8 +67,8 @@ struct peak {
     for (int i = 0; i < n; ++i) {
       const V a = magnitude(x[i]);
       const auto larger = a > size;
-      size = select(larger, a, size);
-      value = select(larger, x[i], value);
+      size = choose(larger, a, size);
+      value = choose(larger, x[i], value);
     }
   }
 };

@@ -28,20 +28,20 @@ QUENCH_INLINE symmetric_fit<V> fit_symmetric(const V* x, const V* w, int n, int 
   V xl, l2;
   fit.inverse = float(-top) / p.value;
   sums(fit.inverse, xl, l2);
-  fit.scale = select(l2 != 0, V(xl / l2), V{});
+  fit.scale = choose(l2 != 0, V(xl / l2), V{});
   V best = fit.scale * xl;
   for (int k = -9; k <= 9; ++k) {
     if (k == 0) continue;
     const V inverse = -(float(top) + rounded(0.1f * float(k))) / p.value;
     sums(inverse, xl, l2);
     const auto better = mask_of<V>((l2 > 0) & (V(xl * xl) > V(best * l2)));
-    fit.scale = select(better, V(xl / l2), fit.scale);
-    best = select(better, V(fit.scale * xl), best);
-    fit.inverse = select(better, inverse, fit.inverse);
+    fit.scale = choose(better, V(xl / l2), fit.scale);
+    best = choose(better, V(fit.scale * xl), best);
+    fit.inverse = choose(better, inverse, fit.inverse);
   }
   const auto dead = p.size < nothing;
-  fit.scale = select(dead, V{}, fit.scale);
-  fit.inverse = select(dead, V{}, fit.inverse);
+  fit.scale = choose(dead, V{}, fit.scale);
+  fit.inverse = choose(dead, V{}, fit.inverse);
   return fit;
 }
 
@@ -74,18 +74,18 @@ template <class V>
 QUENCH_INLINE affine_fit<V> fit_affine(const V* x, const V* w, int n, int top, const fan f) {
   V low = x[0], high = x[0], sum_w = w[0], sum_x = rounded(V(w[0] * x[0]));
   for (int i = 1; i < n; ++i) {
-    low = select(x[i] < low, x[i], low);
-    high = select(x[i] > high, x[i], high);
+    low = choose(x[i] < low, x[i], low);
+    high = choose(x[i] > high, x[i], high);
     sum_w += w[i];
     sum_x += rounded(V(w[i] * x[i]));
   }
-  low = select(low > 0, V{}, low);
+  low = choose(low > 0, V{}, low);
   const V most = V{} + float(top);
   const auto code = [&](const V& inverse, const V& base, const V& v, bool guarded) {
     V t = inverse * (v - base);
     if (!guarded) return to_float<V>(clamp(nearest_int(t), 0, top));
-    t = select(t < most, t, most);
-    return to_float<V>(select(t > 0, nearest_int(t), ints_of<V>{}));
+    t = choose(t < most, t, most);
+    return to_float<V>(choose(t > 0, nearest_int(t), ints_of<V>{}));
   };
   const auto error = [&](const V& scale, const V& minimum, const V& inverse, const V& base, bool guarded) {
     V sum{};
@@ -116,20 +116,20 @@ QUENCH_INLINE affine_fit<V> fit_affine(const V* x, const V* w, int n, int top, c
     V scale = (rounded(V(sum_w * xl)) - rounded(V(sum_x * l1))) / det;
     V minimum = (rounded(V(l2 * sum_x)) - rounded(V(l1 * xl))) / det;
     const auto above = minimum > 0;
-    minimum = select(above, V{}, minimum);
-    scale = select(above, V(xl / l2), scale);
+    minimum = choose(above, V{}, minimum);
+    scale = choose(above, V(xl / l2), scale);
     const V e = error(scale, minimum, inverse, low, f.guarded);
     const auto better = mask_of<V>((det > 0) & (e < best));
-    best = select(better, e, best);
-    fit.inverse = select(better, inverse, fit.inverse);
-    fit.base = select(better, low, fit.base);
-    fit.scale = select(better, scale, fit.scale);
-    low = select(better, minimum, low);
+    best = choose(better, e, best);
+    fit.inverse = choose(better, inverse, fit.inverse);
+    fit.base = choose(better, low, fit.base);
+    fit.scale = choose(better, scale, fit.scale);
+    low = choose(better, minimum, low);
   }
-  fit.minus = -select(flat, untouched, low);
-  fit.scale = select(flat, V{}, fit.scale);
-  fit.inverse = select(flat, V{}, fit.inverse);
-  fit.base = select(flat, V{}, fit.base);
+  fit.minus = -choose(flat, untouched, low);
+  fit.scale = choose(flat, V{}, fit.scale);
+  fit.inverse = choose(flat, V{}, fit.inverse);
+  fit.base = choose(flat, V{}, fit.base);
   return fit;
 }
 
@@ -204,15 +204,15 @@ QUENCH_INLINE V fit_by_moves(const V* x, int n, int top, ints_of<V>* l) {
       rest_xl += rounded(V(w * x[i] * to_float<V>(code)));
       rest_l2 += rounded(V(w * to_float<V>(code) * to_float<V>(code)));
       accept = mask_of<V>(accept & (rest_l2 > 0) & (V(rest_xl * rest_xl * l2) > V(xl * xl * rest_l2)));
-      l[i] = select(accept, code, l[i]);
-      xl = select(accept, rest_xl, xl);
-      l2 = select(accept, rest_l2, l2);
+      l[i] = choose(accept, code, l[i]);
+      xl = choose(accept, rest_xl, xl);
+      l2 = choose(accept, rest_l2, l2);
       moved = mask_of<V>(moved | accept);
     }
-    if (!any(moved)) break;
+    if (!any_lane(moved)) break;
   }
-  for (int i = 0; i < n; ++i) l[i] = select(alive, ints_of<V>(l[i] + top), ints_of<V>{});
-  return select(mask_of<V>((l2 > 0) & alive), V(xl / l2), V{});
+  for (int i = 0; i < n; ++i) l[i] = choose(alive, ints_of<V>(l[i] + top), ints_of<V>{});
+  return choose(mask_of<V>((l2 > 0) & alive), V(xl / l2), V{});
 }
 
 }  // namespace quench::ggml::detail

@@ -2,6 +2,7 @@
 /// \file  Whole matrices through a block codec: each row is encoded by itself, rows follow each other without gaps.
 #include <quench/block/codec.hpp>
 #include <quench/core/parallel.hpp>
+#include <quench/simd/loops.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -53,19 +54,6 @@ void decode_blocks(const std::byte* in, index blocks, float* x) {
 
 namespace detail {
 
-/// Is an exponent field all ones anywhere? One pass, no branches.
-inline bool all_finite(const float* x, index n) {
-  using V = simd::vec<float, simd::lanes_of<float>>;
-  using I = simd::ints_of<V>;
-  constexpr index N = simd::lanes_of<float>;
-  I bad{};
-  index i = 0;
-  for (; i + N <= n; i += N) bad |= I((simd::bits_of(simd::load_vec<V>(x + i)) & 0x7FFFFFFF) > I(I{} + 0x7F7FFFFF));
-  bool good = !simd::any(bad);
-  for (; i < n; ++i) good = good && std::isfinite(x[i]);
-  return good;
-}
-
 template <block_codec C>
 constexpr bool takes_any_input() {
   if constexpr (requires { C::any_input; }) return C::any_input;
@@ -107,7 +95,7 @@ void encode_rows(matrix_view<const float> w, std::span<std::byte> out, const blo
         x = gathered.data();
       }
       if constexpr (!detail::takes_any_input<C>())
-        expects(detail::all_finite(x, w.cols), "encode_rows: {} cannot hold NaN or infinity, row {} of {} has one", C::name,
+        expects(simd::all_finite(x, w.cols), "encode_rows: {} cannot hold NaN or infinity, row {} of {} has one", C::name,
                 r, o.tensor);
       if constexpr (takes_importance<C>) {
         if (weighted) {

@@ -13,9 +13,9 @@ QUENCH_INLINE simd::ints_of<V> to_fp16_bits(const V& x) {
   const I normal = (a + 0x0FFF + ((a >> 13) & 1) - 0x38000000) >> 13;
   // 0.5 has the spacing of binary16's subnormals, 2^-24: adding it rounds, and its low bits are the code.
   const I subnormal = simd::bits_of(V(simd::float_of_bits<V>(a) + 0.5f)) - 0x3F000000;
-  I h = simd::select(a < 0x38800000, subnormal, normal);
-  h = simd::select(a >= 0x47800000, I(I{} + 0x7C00), h);
-  h = simd::select(a > 0x7F800000, I(I{} + 0x7E00), h);
+  I h = simd::choose(a < 0x38800000, subnormal, normal);
+  h = simd::choose(a >= 0x47800000, I(I{} + 0x7C00), h);
+  h = simd::choose(a > 0x7F800000, I(I{} + 0x7E00), h);
   return h | sign;
 }
 
@@ -24,9 +24,9 @@ template <class V>
 QUENCH_INLINE V from_fp16_bits(const simd::ints_of<V>& h) {
   using I = simd::ints_of<V>;
   const I sign = (h & 0x8000) << 16, a = h & 0x7FFF;
-  const I normal = (a << 13) + simd::select(a >= 0x7C00, I(I{} + 0x70000000), I(I{} + 0x38000000));
+  const I normal = (a << 13) + simd::choose(a >= 0x7C00, I(I{} + 0x70000000), I(I{} + 0x38000000));
   const I subnormal = simd::bits_of(V(simd::to_float<V>(a) * 0x1p-24f));
-  return simd::float_of_bits<V>(simd::select(a < 0x0400, subnormal, normal) | sign);
+  return simd::float_of_bits<V>(simd::choose(a < 0x0400, subnormal, normal) | sign);
 }
 
 /// bfloat16 nearest to x, in the low 16 bits of each lane.
@@ -36,7 +36,7 @@ QUENCH_INLINE simd::ints_of<V> to_bf16_bits(const V& x) {
   const I u = simd::bits_of(x), a = u & 0x7FFFFFFF;
   const I top = (u >> 16) & 0xFFFF;
   const I up = ((u & 0xFFFF) + 0x7FFF + (top & 1)) >> 16;
-  return simd::select(a > 0x7F800000, I((top & 0x8000) | 0x7FC0), I(top + up));
+  return simd::choose(a > 0x7F800000, I((top & 0x8000) | 0x7FC0), I(top + up));
 }
 template <class V>
 QUENCH_INLINE V from_bf16_bits(const simd::ints_of<V>& h) {

@@ -85,12 +85,12 @@ QUENCH_INLINE V float_of_bits(const ints_of<V>& i) {
 
 /// a where m holds, else b.
 template <class M, class T>
-QUENCH_INLINE T select(const M& m, const T& a, const T& b) {
+QUENCH_INLINE T choose(const M& m, const T& a, const T& b) {
   return m ? a : b;
 }
 /// Does m hold in any lane?
 template <class M>
-QUENCH_INLINE bool any(const M& m) {
+QUENCH_INLINE bool any_lane(const M& m) {
   if constexpr (std::is_arithmetic_v<M>) return bool(m);
   else {
     std::int32_t all = 0;
