@@ -37,4 +37,15 @@ inline float from_e8m0(std::uint8_t e) {
   return std::bit_cast<float>(e == 0 ? 0x00400000u : e == 255 ? 0x7FC00000u : std::uint32_t(e) << 23);
 }
 
+/// The E8M0 byte nearest to x > 0, halves upward (1.5 -> 2), as ml_dtypes rounds; like it, everything between 2^-127 and
+/// 2^-126 goes up. Saturating: x <= 0 gives 2^-127, beyond
+/// the range 2^127; else both give NaN (255). Inf and NaN give NaN in either case.
+inline std::uint8_t to_e8m0(float x, bool saturate = true) {
+  const auto u = std::bit_cast<std::uint32_t>(x), mantissa = u & 0x007FFFFFu;
+  if ((u & 0x7FFFFFFFu) >= 0x7F800000u) return 255;
+  if (!(x > 0)) return saturate ? 0 : 255;
+  const std::uint32_t e = u >> 23, code = e + (mantissa >= (e == 0 ? 0x00400001u : 0x00400000u));
+  return std::uint8_t(code == 255 && saturate ? 254 : code);
+}
+
 }  // namespace quench

@@ -40,14 +40,14 @@ inline constexpr auto upper_half = simd::bits_t<T>(0x7FFF0000);
 template <class T>
 bool is_upper_half(const value_grid& g) { return sizeof(T) == 4 && g.kind == grid_kind::minifloat && g.min_exponent == -126; }
 
-/// Nearest-even on a minifloat grid, in grid units, |x| not beyond the top step.
+/// Nearest-even on a minifloat grid, in grid units, |x| not beyond the top step; the sign, also of zero, is `signed_as`'s.
 template <class V, class Bits>
-QUENCH_INLINE V snap_minifloat(V x, const Bits& k) {
+QUENCH_INLINE V snap_minifloat(V x, const Bits& k, V signed_as) {
   using T = simd::scalar_t<V>;
   using B = simd::bits_t<V>;
   const B field = simd::bits_max(simd::as_bits(x) & B(simd::ieee<T>::exponent), B(k.smallest));
   const V magic = simd::from_bits(simd::wrap_add(field, B(k.to_magic)), V{});
-  return simd::with_sign_of(simd::opaque(x + magic) - magic, x);
+  return simd::with_sign_of(simd::opaque(x + magic) - magic, signed_as);
 }
 
 /// Tiles of `width` columns with one scale each, rounded to nearest even: the fast path. The caller has made sure that
@@ -62,7 +62,7 @@ void snap_tiles(const T* x, T* out, index n, index width, tile_scales<T> p, cons
       if constexpr (Clamp) v = simd::min(V(high), simd::max(V(low), v));
       const V q = simd::quotient(v, V(s), V(inverse));
       if constexpr (Integer) return simd::round_even_small(q) * V(unit);
-      else return snap_minifloat(q, k) * V(unit);
+      else return snap_minifloat(q, k, v) * V(unit);   // quotient() loses the sign of -0
     });
   }
 }

@@ -107,7 +107,7 @@ QUENCH_INLINE V to_float(const ints_of<V>& i) {
 }
 /// Float lanes cut toward zero; |v| < 2^31.
 template <class V>
-QUENCH_INLINE ints_of<V> to_int(const V& v) {
+QUENCH_INLINE ints_of<V> truncate_lanes(const V& v) {
   if constexpr (std::is_arithmetic_v<V>) return std::int32_t(v);
   else return __builtin_convertvector(v, ints_of<V>);
 }
