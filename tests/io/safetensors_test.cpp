@@ -235,7 +235,7 @@ TEST_CASE("a writer that is not finished, or cannot finish, leaves the old file 
     out.write("a", std::as_bytes(std::span("1234", 4)));
     CHECK_THROWS_WITH(out.write("a", std::as_bytes(std::span("12345", 5))),
                       Catch::Contains("must have 8 bytes, got 9"));
-    CHECK_THROWS_WITH(out.write("b", {}), Catch::Contains("must be one of the specs, is b"));
+    CHECK_THROWS_WITH(out.write("b", {}), Catch::Contains("must be one of those in the header, is b"));
     files::io_error_offset(file, "\"a\" must have 8 bytes, 4 were written", [&] { out.commit(); });
   }
   CHECK(dir.entries() == 1);

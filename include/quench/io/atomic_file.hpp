@@ -94,9 +94,15 @@ class atomic_file {
     require(done == data.size(), target_, offset + done, "cannot write: {}", system_message(errno));
   }
 
-  /// Flushes to disk and gives the file its name. Call once, last.
-  void commit() {
+  /// Flushes to disk and gives the file its name. Call once, last. The file is at least `size` bytes long:
+  /// zeros stand where nothing was written.
+  void commit(std::uint64_t size = 0) {
     flush();
+    struct stat facts = {};
+    const bool known = ::fstat(fd_.get(), &facts) == 0;
+    if (known && static_cast<std::uint64_t>(facts.st_size) < size)
+      require(::ftruncate(fd_.get(), static_cast<::off_t>(size)) == 0, target_, size, "cannot grow: {}",
+              system_message(errno));
     require(::fsync(fd_.get()) == 0, target_, position(), "cannot flush to disk: {}", system_message(errno));
     require(::rename(temporary_.c_str(), target_.c_str()) == 0, target_, position(),
             "cannot be renamed into place: {}", system_message(errno));

@@ -1,7 +1,7 @@
 #pragma once
 /// \file  Writing safetensors files (huggingface/safetensors): laid out as the reference does, one tensor at
 /// a time, atomic.
-#include <quench/io/atomic_file.hpp>
+#include <quench/io/piecewise.hpp>
 #include <quench/io/safetensors_header.hpp>
 
 namespace quench::inline QUENCH_ISA::io {
@@ -41,57 +41,48 @@ class safetensors_writer {
     std::sort(specs.begin(), specs.end(), [](const tensor_spec& a, const tensor_spec& b) {
       return a.type != b.type ? a.type > b.type : a.name < b.name;
     });
-    json header = json::object();
-    if (!metadata.empty()) header["__metadata__"] = metadata;
+    std::string text = "{";
+    if (!metadata.empty()) text += "\"__metadata__\":" + dumped(metadata);
     std::uint64_t at = 0;
     for (const tensor_spec& s : specs) {
       const auto count = element_count(s.shape);
       const auto bytes = count ? byte_count(s.type, *count) : std::nullopt;
       expects(bytes.has_value(), "safetensors_writer: tensor {} must be a whole number of bytes below 2^63",
               s.name);
-      expects(s.name != "__metadata__" && places_.emplace(s.name, place{at, *bytes, 0}).second,
-              "safetensors_writer: tensor name must be unique and not reserved, is {}", s.name);
-      header[s.name] = {{"dtype", name_of(s.type)}, {"shape", s.shape}, {"data_offsets", {at, at + *bytes}}};
-      at += *bytes;
+      expects(s.name != "__metadata__" && out_.reserve(s.name, at, *bytes),
+              "safetensors_writer: tensor name must be unique and not reserved, is {}", printable(s.name));
+      const std::uint64_t end = at + *bytes;  // below 2^64: both are below 2^63
+      expects(end >> 63 == 0, "safetensors_writer: all tensors together must be below 2^63 bytes");
+      (text += text.size() > 1 ? "," : "") += dumped(s.name);
+      text += ":" + dumped({{"dtype", name_of(s.type)}, {"shape", s.shape}, {"data_offsets", {at, end}}});
+      at = end;
     }
-    std::string text = header.dump();
+    text += '}';
     text.append((8 - text.size() % 8) % 8, ' ');
     expects(text.size() <= safetensors_max_header,
             "safetensors_writer: header must be at most {} bytes, is {}", safetensors_max_header,
             text.size());
-    out_.append_number(static_cast<std::uint64_t>(text.size()));
-    out_.append(text);
-    data_offset_ = out_.position();
+    out_.header().append_number(static_cast<std::uint64_t>(text.size()));
+    out_.header().append(text);
+    out_.start_data();
+    data_bytes_ = at;
   }
 
-  /// Adds `piece` behind what has been written of tensor `name`.
-  void write(const std::string& name, std::span<const std::byte> piece) {
-    const auto it = places_.find(name);
-    expects(it != places_.end(), "safetensors_writer::write: name must be one of the specs, is {}", name);
-    place& p = it->second;
-    expects(piece.size() <= p.bytes - p.done,
-            "safetensors_writer::write: tensor {} must have {} bytes, got {}", name, p.bytes,
-            p.done + piece.size());
-    out_.write_at(data_offset_ + p.begin + p.done, piece);
-    p.done += piece.size();
-  }
-
+  /// Adds `piece` behind what has been written of tensor `name`. \throws error, io_error
+  void write(const std::string& name, std::span<const std::byte> piece) { out_.write(name, piece); }
   /// Gives the file its name. \throws io_error when a tensor is missing bytes
-  void commit() {
-    for (const auto& [name, p] : places_)
-      require(p.done == p.bytes, out_.file(), data_offset_ + p.begin + p.done,
-              "safetensors_writer: tensor \"{}\" must have {} bytes, {} were written", printable(name),
-              p.bytes, p.done);
-    out_.commit();
-  }
+  void commit() { out_.commit(data_bytes_); }
 
  private:
-  struct place {
-    std::uint64_t begin, bytes, done;
-  };
-  atomic_file out_;
-  std::map<std::string, place> places_;
-  std::uint64_t data_offset_ = 0;
+  static std::string dumped(const json& value) {
+    const std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+    expects(text.find("\xef\xbf\xbd") == text.npos,
+            "safetensors_writer: names and metadata must be UTF-8, got {}", text);
+    return text;
+  }
+
+  piecewise_file out_;
+  std::uint64_t data_bytes_ = 0;
 };
 
 /// Writes tensors that are all in memory. \throws as safetensors_writer
