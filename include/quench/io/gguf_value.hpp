@@ -99,7 +99,7 @@ class gguf_value {
       std::memcpy(&raw, bytes_.data() + i * sizeof raw, sizeof raw);
       if constexpr (std::is_floating_point_v<T>)
         return *out = static_cast<T>(raw), true;
-      else if constexpr (std::is_integral_v<Raw>)
+      else if constexpr (std::is_integral_v<Raw> && !std::is_same_v<T, bool>)
         return *out = static_cast<T>(raw), std::in_range<T>(raw);
       else
         return false;
