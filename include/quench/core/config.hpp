@@ -9,9 +9,11 @@
 
 #if defined(__GNUC__) || defined(__clang__)
 #define QUENCH_INLINE inline __attribute__((always_inline))
+#define QUENCH_INLINE_LAMBDA __attribute__((always_inline))   // after a lambda's parameter list
 #define QUENCH_NOINLINE __attribute__((noinline, cold))
 #else
 #define QUENCH_INLINE inline
+#define QUENCH_INLINE_LAMBDA
 #define QUENCH_NOINLINE
 #endif
 

@@ -25,12 +25,12 @@ inline void fill_thresholds(float* out, index n, const rounding& round, const pl
   }
 }
 
-/// Columns [c, c + n) of a strip, x contiguous, out contiguous (may be x): nearest-even on grids with a fast kernel.
+/// Columns [c, c + n) of a strip whose first tile is tile0 of `s`; x contiguous, out contiguous (may be x): nearest-even on grids with a fast kernel.
 template <class T>
-bool snap_fast(const T* x, T* out, index c, index n, index width, const scale_buffer<T>& s, const value_grid& g) {
+bool snap_fast(const T* x, T* out, index c, index n, index width, const scale_buffer<T>& s, index tile0, const value_grid& g) {
   if (!s.fast || g.kind == grid_kind::codebook || is_upper_half<T>(g)) return false;
   const auto run = [&](const T* from, T* to, index count, index tile) {
-    const tile_scales<T> p = s.view().from(tile);
+    const tile_scales<T> p = s.view().from(tile0 + tile);
     if (g.kind == grid_kind::integer) s.clamp ? snap_tiles<true, true>(from, to, count, width, p, g) : snap_tiles<true, false>(from, to, count, width, p, g);
     else s.clamp ? snap_tiles<false, true>(from, to, count, width, p, g) : snap_tiles<false, false>(from, to, count, width, p, g);
   };
@@ -46,19 +46,19 @@ bool snap_fast(const T* x, T* out, index c, index n, index width, const scale_bu
 
 /// Columns [c, c + n) of a strip by every rule the options ask for.
 template <class T>
-void snap_piece(const T* x, T* out, index c, index n, index width, const scale_buffer<T>& s, const value_grid& g,
+void snap_piece(const T* x, T* out, index c, index n, index width, const scale_buffer<T>& s, index tile0, const value_grid& g,
                 const quant_options& o, const place& at) {
   const bool open = o.overflow == overflow::non_saturating && g.overflow != overflow_code::none;
-  if (o.round.mode == round_mode::nearest_even && !open && width > 1 && snap_fast(x, out, c, n, width, s, g)) return;
+  if (o.round.mode == round_mode::nearest_even && !open && width > 1 && snap_fast(x, out, c, n, width, s, tile0, g)) return;
   constexpr index part = 512;
   alignas(64) T scale[part], low[part], high[part], unit[part];
   alignas(64) float thresholds[part];
   for (index i = 0; i < n; i += part) {
     const index m = std::min(part, n - i);
-    tile_scales<T> p = s.view().from(c + i);
+    tile_scales<T> p = s.view().from(tile0 + c + i);
     if (width > 1) {   // one entry a column instead of one a tile
       for (index j = 0; j < m;) {
-        const index k = (c + i + j) / width, end = std::min(m, (k + 1) * width - (c + i));
+        const index column = (c + i + j) / width, end = std::min(m, (column + 1) * width - (c + i)), k = tile0 + column;
         std::fill(scale + j, scale + end, s.scale[k]);
         std::fill(low + j, low + end, s.low[k]);
         std::fill(high + j, high + end, s.high[k]);

@@ -6,15 +6,20 @@
 
 namespace quench::inline QUENCH_ISA::detail {
 
+/// The tiles of a block of whole strips (at most chunk_tiles of them), row-major, chosen by the rule of `o`.
 template <class T>
-void choose_scales(matrix_view<const T> strip, index width, const value_grid& g, const quant_options& o, scale_buffer<T>& out) {
-  const index tiles = (strip.cols + width - 1) / width;
+void choose_scales(matrix_view<const T> block, index height, index width, const value_grid& g, const quant_options& o, scale_buffer<T>& out) {
+  const tiling grid({height, width}, block.rows, block.cols);
+  const index across = grid.across(), tiles = grid.count();
   const code_range range(o.convention, g);
-  const auto tile_at = [&](index k) { return strip.block(0, k * width, strip.rows, std::min(width, strip.cols - k * width)); };
+  const auto strip_at = [&](index i) { return block.block(grid.first_row(i), 0, grid.strip_rows(i), block.cols); };
+  const auto tile_at = [&](index k) {
+    return block.block(grid.first_row(k / across), grid.first_col(k % across), grid.strip_rows(k / across), grid.tile_cols(k % across));
+  };
   const bool cast = std::holds_alternative<unit_scale>(o.scale);
 
   alignas(64) T largest[chunk_tiles];
-  tile_abs_max(strip, width, largest);
+  for (index i = 0; i < grid.down(); ++i) tile_abs_max(strip_at(i), width, largest + i * across);
   index bad = 0;
   for (index k = 0; k < tiles; ++k) bad += simd::magnitude_bits(largest[k]) >= simd::ieee<T>::exponent;
   out.non_finite = bad;
@@ -45,12 +50,12 @@ void choose_scales(matrix_view<const T> strip, index width, const value_grid& g,
     scales_from_reach(largest, tiles, range, out.scale);
     if (o.affine()) {
       alignas(64) T least[chunk_tiles], most[chunk_tiles];
-      tile_min_max(strip, width, least, most);
+      for (index i = 0; i < grid.down(); ++i) tile_min_max(strip_at(i), width, least + i * across, most + i * across);
       if (!std::holds_alternative<absmax>(o.scale) && !std::holds_alternative<mse_search>(o.scale))
         for (index k = 0; k < tiles; ++k) least[k] = std::max(least[k], -largest[k]), most[k] = std::min(most[k], largest[k]);
       affine_scales(least, most, tiles, o.convention, g, out);
     }
-    if (const auto* m = std::get_if<mse_search>(&o.scale)) search_scales(*m, strip, width, tiles, g, o, out);
+    if (const auto* m = std::get_if<mse_search>(&o.scale)) search_scales(*m, block, grid, g, o, out);
   }
   out.clamp = !(std::holds_alternative<absmax>(o.scale) && o.convention == convention::restricted && g.low == -g.high && bad == 0);
   out.fast = invert_scales(out.scale, tiles, out.inverse);

@@ -33,7 +33,7 @@ group_scales<scalar_of<M>> find_scales(const value_grid& grid, const M& w, const
     for (index k = 0; k < tiles.across(); k += at_once) {
       const index count = std::min(at_once, tiles.across() - k), c0 = k * tiles.width;
       const index n = std::min(count * tiles.width, tiles.cols - c0);
-      detail::choose_scales(v.block(tiles.first_row(strip), c0, tiles.strip_rows(strip), n), tiles.width, grid, o, s);
+      detail::choose_scales(v.block(tiles.first_row(strip), c0, tiles.strip_rows(strip), n), tiles.height, tiles.width, grid, o, s);
       bad += s.non_finite;
       const auto to = std::ptrdiff_t(strip * tiles.across() + k);
       std::copy(s.scale, s.scale + count, out.scale.begin() + to);

@@ -50,20 +50,34 @@ QUENCH_INLINE V snap_minifloat(V x, const Bits& k, V signed_as) {
   return simd::with_sign_of(simd::opaque(x + magic) - magic, signed_as);
 }
 
+/// One lane group onto the grid, nearest even.
+template <bool Integer, bool Clamp, class V, class Bits>
+QUENCH_INLINE V snap_lanes(V v, V s, V inverse, V low, V high, V unit, const Bits& k) {
+  if constexpr (Clamp) v = simd::min(high, simd::max(low, v));
+  const V q = simd::quotient(v, s, inverse);
+  if constexpr (Integer) return simd::times(simd::round_even(q), unit);
+  else return snap_minifloat(q, k, v) * unit;   // quotient() loses the sign of -0
+}
+
 /// Tiles of `width` columns with one scale each, rounded to nearest even: the fast path. The caller has made sure that
 /// quotient()'s conditions hold. Clamp = false is for scales that map max|x| onto the top itself.
 template <bool Integer, bool Clamp, class T>
 void snap_tiles(const T* x, T* out, index n, index width, tile_scales<T> p, const value_grid& g) {
-  [[maybe_unused]] const minifloat_bits<T> k(g);
+  const minifloat_bits<T> k(g);
+  using W = simd::widest_t<T>;
+  constexpr index N = simd::lane_count<T>;
+  const auto wide = [&](index i, W s, W inverse, W low, W high, W unit) QUENCH_INLINE_LAMBDA {
+    simd::store(out + i, snap_lanes<Integer, Clamp>(simd::load(x + i, W{}), s, inverse, low, high, unit, k));
+  };
   for (index first = 0; first < n; first += width, p = p.from(1)) {
     const T s = *p.scale, inverse = *p.inverse, unit = *p.unit, low = *p.low * s, high = *p.high * s;
-    simd::transform(x + first, out + first, std::min(width, n - first), [&](auto v, index) {
-      using V = decltype(v);
-      if constexpr (Clamp) v = simd::min(V(high), simd::max(V(low), v));
-      const V q = simd::quotient(v, V(s), V(inverse));
-      if constexpr (Integer) return simd::round_even_small(q) * V(unit);
-      else return snap_minifloat(q, k, v) * V(unit);   // quotient() loses the sign of -0
-    });
+    const W S = W(s), I = W(inverse), L = W(low), H = W(high), U = W(unit);
+    const index end = std::min(first + width, n);
+    index i = first;
+    for (; i + 2 * N <= end; i += 2 * N) wide(i, S, I, L, H, U), wide(i + N, S, I, L, H, U);
+    if (i + N <= end) wide(i, S, I, L, H, U), i += N;
+    if constexpr (N > 1)
+      for (; i < end; ++i) out[i] = snap_lanes<Integer, Clamp>(x[i], s, inverse, low, high, unit, k);
   }
 }
 
@@ -140,7 +154,7 @@ void snap_columns(const T* x, T* out, index n, const tile_scales<T>& p, const va
   const round_mode mode = o.round.mode;
   const bool open = o.overflow == overflow::non_saturating && g.overflow != overflow_code::none && g.kind == grid_kind::minifloat;
   const minifloat_bits<T> k(g);
-  const auto limits = [&]<class V>(V v, V s, index i) {   // in units of x: nothing overflows on the way to the grid
+  const auto limits = [&]<class V>(V v, V s, index i) QUENCH_INLINE_LAMBDA {   // in units of x: nothing overflows on the way to the grid
     if (open) return v;
     return simd::min(simd::load(p.high + i, V{}) * s, simd::max(simd::load(p.low + i, V{}) * s, v));
   };
@@ -152,7 +166,7 @@ void snap_columns(const T* x, T* out, index n, const tile_scales<T>& p, const va
     }
     return;
   }
-  simd::sweep<T>(n, [&]<class V>(std::type_identity<V>, index i) {
+  simd::sweep<T>(n, [&]<class V>(std::type_identity<V>, index i) QUENCH_INLINE_LAMBDA {
     const V s = simd::load(p.scale + i, V{});
     const V q = limits(simd::load(x + i, V{}), s, i) / s;
     V threshold = V(T(0));

@@ -47,8 +47,10 @@ void tile_abs_max(matrix_view<const T> strip, index width, T* out) {
   for_each_piece(strip, [&](const T* x, index, index c, index n) {
     if (width >= strip.cols) {
       raise(out[0], simd::abs_max_bits(x, n));
+    } else if (strip.rows == 1 && width % simd::lane_count<T> == 0 && n % width == 0 && c % width == 0) {
+      simd::block_abs_max(x, width, n / width, out + c / width);
     } else if (width == 1) {
-      simd::sweep<T>(n, [&]<class V>(std::type_identity<V>, index i) {
+      simd::sweep<T>(n, [&]<class V>(std::type_identity<V>, index i) QUENCH_INLINE_LAMBDA {
         const auto m = simd::bits_max(simd::as_bits(simd::load(out + c + i, V{})), simd::magnitude_bits(simd::load(x + i, V{})));
         simd::store(out + c + i, simd::from_bits(m, V{}));
       });
@@ -65,18 +67,26 @@ void tile_abs_max(matrix_view<const T> strip, index width, T* out) {
 /// Smallest and largest finite value of each tile (0 and 0 when it has none).
 template <class T>
 void tile_min_max(matrix_view<const T> strip, index width, T* low, T* high) {
+  using W = simd::widest_t<T>;
   const index tiles = (strip.cols + width - 1) / width;
-  constexpr T inf = std::numeric_limits<T>::infinity();
+  constexpr T inf = std::numeric_limits<T>::infinity(), largest = std::numeric_limits<T>::max();
   std::fill(low, low + tiles, inf);
   std::fill(high, high + tiles, -inf);
   for_each_piece(strip, [&](const T* x, index, index c, index n) {
     for (index i = 0; i < n;) {
-      const index k = (c + i) / width, step = std::min(n - i, (k + 1) * width - (c + i));
+      const index k = (c + i) / width, end = std::min(n, (k + 1) * width - c);
       T a = low[k], b = high[k];
-      for (const T* p = x + i; p < x + i + step; ++p)
-        if (simd::magnitude_bits(*p) < simd::ieee<T>::exponent) a = simd::min(a, *p), b = simd::max(b, *p);
-      low[k] = a, high[k] = b;
-      i += step;
+      W wa(inf), wb(-inf);
+      simd::sweep<T>(end - i, [&]<class V>(std::type_identity<V>, index j) QUENCH_INLINE_LAMBDA {
+        const V v = simd::load(x + i + j, V{});
+        const auto finite = simd::abs(v) <= V(largest);
+        const V up = simd::select(finite, v, V(inf)), down = simd::select(finite, v, V(-inf));
+        if constexpr (std::is_same_v<V, W>) wa = simd::min(wa, up), wb = simd::max(wb, down);
+        else a = simd::min(a, up), b = simd::max(b, down);
+      });
+      low[k] = std::min(a, simd::lane_min(wa));
+      high[k] = std::max(b, -simd::lane_min(W(T(0)) - wb));
+      i = end;
     }
   });
   for (index k = 0; k < tiles; ++k)

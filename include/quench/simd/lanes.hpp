@@ -53,7 +53,7 @@ template <std::floating_point T> QUENCH_INLINE T ceil(T x) { return std::ceil(x)
 template <std::floating_point T> QUENCH_INLINE T trunc(T x) { return std::trunc(x); }
 template <std::floating_point T> QUENCH_INLINE T sqrt(T x) { return std::sqrt(x); }
 template <std::floating_point T> QUENCH_INLINE T select(bool c, T a, T b) { return c ? a : b; }
-QUENCH_INLINE bool any(bool c) { return c; }
+QUENCH_INLINE bool all(bool c) { return c; }
 template <std::floating_point T> QUENCH_INLINE bits_t<T> as_bits(T x) { return std::bit_cast<bits_t<T>>(x); }
 template <std::floating_point T> QUENCH_INLINE T from_bits(bits_t<T> b, T) { return std::bit_cast<T>(b); }
 template <std::integral B> QUENCH_INLINE B load(const B* p, B) { return *p; }
@@ -115,7 +115,7 @@ template <class T, class A> QUENCH_INLINE batch<T, A> sqrt(batch<T, A> x) { retu
 template <class T, class A> QUENCH_INLINE batch<T, A> select(xsimd::batch_bool<T, A> c, batch<T, A> a, batch<T, A> b) {
   return xsimd::select(c, a, b);
 }
-template <class T, class A> QUENCH_INLINE bool any(xsimd::batch_bool<T, A> c) { return xsimd::any(c); }
+template <class T, class A> QUENCH_INLINE bool all(xsimd::batch_bool<T, A> c) { return xsimd::all(c); }
 template <std::floating_point T, class A>
 QUENCH_INLINE auto as_bits(batch<T, A> x) { return detail::recast<typename lane_traits<T>::bits, A>(x); }
 template <std::floating_point T, class A, std::signed_integral B>

@@ -21,7 +21,7 @@ QUENCH_INLINE void sweep(std::ptrdiff_t n, Step&& step) {
 /// dst[i] = op(src[i], i). `op` must accept both lane types; src may equal dst.
 template <class T, class Op>
 QUENCH_INLINE void transform(const T* src, T* dst, std::ptrdiff_t n, Op op) {
-  sweep<T>(n, [&]<class V>(std::type_identity<V>, std::ptrdiff_t i) { simd::store(dst + i, op(simd::load(src + i, V{}), i)); });
+  sweep<T>(n, [&]<class V>(std::type_identity<V>, std::ptrdiff_t i) QUENCH_INLINE_LAMBDA { simd::store(dst + i, op(simd::load(src + i, V{}), i)); });
 }
 
 /// Bits of max |x[i]|, 0 for n == 0: as an integer, so that NaN is above Inf and neither is ever lost.
@@ -42,6 +42,26 @@ bits_t<T> abs_max_bits(const T* x, std::ptrdiff_t n) {
   bits_t<T> m = reduce_max(bits_max(bits_max(m0, m1), bits_max(m2, m3)));
   for (; i < n; ++i) m = bits_max(m, magnitude_bits(x[i]));
   return m;
+}
+
+/// out[k] = bits of max |x| over block k of `width` elements, for `count` blocks in a row; width is a multiple of
+/// lane_count<T>. As many blocks as there are lanes are reduced together.
+template <class T>
+void block_abs_max(const T* x, std::ptrdiff_t width, std::ptrdiff_t count, T* out) {
+  using V = widest_t<T>;
+  using B = bits_t<V>;
+  constexpr std::ptrdiff_t N = lane_count<T>;
+  std::ptrdiff_t k = 0;
+  for (; k + N <= count; k += N) {
+    B m[std::size_t(N)];
+    for (std::ptrdiff_t j = 0; j < N; ++j) {
+      const T* p = x + (k + j) * width;
+      m[j] = magnitude_bits(simd::load(p, V{}));
+      for (std::ptrdiff_t i = N; i < width; i += N) m[j] = bits_max(m[j], magnitude_bits(simd::load(p + i, V{})));
+    }
+    simd::store(out + k, from_bits(max_of_each(m), V{}));
+  }
+  for (; k < count; ++k) out[k] = from_bits(abs_max_bits(x + k * width, width), T{});
 }
 
 /// max |x[i]|, 0 for n == 0; NaN when any element is NaN, whatever its position.
