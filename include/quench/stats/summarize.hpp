@@ -12,11 +12,23 @@
 namespace quench::inline QUENCH_ISA {
 namespace detail {
 
+/// Do values other than zero come again and again in this block, as on a quantizer's grid? Adding one value over and over
+/// rounds to the same side each time.
+inline bool few_levels(const float* x) {
+  constexpr index probe = 512;
+  int equal = 0;
+  for (index i = 0; i < probe; ++i) equal += int(x[i] == x[i + probe]) & int(x[i] != 0.f);
+  return equal > 1;
+}
+
 /// Merges one full block of floats that float lanes can sum, about zero or else about the mean; false if neither holds.
 inline bool add_in_float(moments& into, const float* x) {
+  if (few_levels(x)) return false;
   power_sums s = sum_in_float<false>(x, moment_block, 0.f);
   if (!float_sums_hold(s)) {
-    s = sum_in_float<true>(x, moment_block, float(s.s1 / s.n));
+    const double mean = s.s1 / s.n, variance = s.s2 / s.n - simd::rounded(mean * mean);
+    if (!(mean * mean <= 64 * variance)) return false;   // x - mean would have few bits left, and few levels
+    s = sum_in_float<true>(x, moment_block, float(mean));
     if (!float_sums_hold(s)) return false;
   }
   into.merge(moments::of(s));
