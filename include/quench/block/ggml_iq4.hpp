@@ -24,7 +24,7 @@ QUENCH_INLINE ints_of<V> iq4_code(const V& x) {
 
 /// Least-squares scale over 16 trial inverses (k - 127) / peak, k = -7 .. 7, and -(-127) / peak first; n = 32.
 template <class V>
-QUENCH_INLINE V iq4_fit(const V* x, const V* w) {
+V iq4_fit(const V* x, const V* w) {
   const peak<V> p(x, 32);
   V xq, q2;
   const auto sums = [&](const V& inverse) {

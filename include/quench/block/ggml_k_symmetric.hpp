@@ -27,7 +27,7 @@ QUENCH_INLINE void fit_groups(const float* x, Fit&& fit, float* scale, std::uint
 
 /// fit_symmetric with its codes, 0 for a group without peak.
 template <class V>
-QUENCH_INLINE V fit_with_codes(const V* x, const V* w, int n, int top, ints_of<V>* l) {
+V fit_with_codes(const V* x, const V* w, int n, int top, ints_of<V>* l) {
   const auto fit = fit_symmetric(x, w, n, top);
   const auto dead = all_zero(x, n);
   for (int i = 0; i < n; ++i) l[i] = choose(dead, ints_of<V>{}, ints_of<V>(fit.code(x[i], top) + top));

@@ -14,7 +14,7 @@ struct symmetric_fit {
 
 /// Maximises (sum w x l)^2 / sum w l^2 over inverse = -(top + k/10) / peak, k = 0, -9 .. 9 (make_qx_quants).
 template <class V>
-QUENCH_INLINE symmetric_fit<V> fit_symmetric(const V* x, const V* w, int n, int top) {
+symmetric_fit<V> fit_symmetric(const V* x, const V* w, int n, int top) {
   const peak<V> p(x, n);
   const auto sums = [&](const V& inverse, V& xl, V& l2) {
     xl = l2 = V{};
@@ -71,7 +71,7 @@ struct fan {
 /// Least squares for scale and minimum, kept when the weighted error falls (make_qkx2_quants, make_qkx3_quants). The
 /// minimum is never above 0. As in ggml the fan is spread over max - (best minimum so far).
 template <class V>
-QUENCH_INLINE affine_fit<V> fit_affine(const V* x, const V* w, int n, int top, const fan f) {
+affine_fit<V> fit_affine(const V* x, const V* w, int n, int top, const fan f) {
   V low = x[0], high = x[0], sum_w = w[0], sum_x = rounded(V(w[0] * x[0]));
   for (int i = 1; i < n; ++i) {
     low = choose(x[i] < low, x[i], low);
@@ -183,7 +183,7 @@ inline float fit_positive(const float* x, const float* w, int n, int top, std::u
 
 /// Symmetric codes -top .. top - 1 by the same moves, one group a lane (make_q3_quants); codes are left in l.
 template <class V>
-QUENCH_INLINE V fit_by_moves(const V* x, int n, int top, ints_of<V>* l) {
+V fit_by_moves(const V* x, int n, int top, ints_of<V>* l) {
   const peak<V> p(x, n);
   const V inverse = float(-top) / p.value;
   V xl{}, l2{};
