@@ -91,9 +91,10 @@ q::any_rule<T> shampoo_of(keys h) {
       double x = 0, y = 0;
       i.into("eval_interp_coeff", x).into("train_interp_coeff", y).done();
       // upstream keeps 1 - x y, 1 - x and 1 - lr decay in float32
-      const float xf = float(x), yf = float(y), share = float(r.lr) * float(r.weight_decay);
+      const float xf = float(x), yf = float(y);
+      volatile float both = xf * yf, share = float(r.lr) * float(r.weight_decay);  // rounded, never fused
       r.eval_coefficient = 1 - double(1 - xf);
-      r.train_coefficient = (1 - double(1 - xf * yf)) / r.eval_coefficient;
+      r.train_coefficient = (1 - double(1 - both)) / r.eval_coefficient;
       r.weight_decay = (1 - double(1 - share)) / r.lr;
     } else {
       unknown(how);

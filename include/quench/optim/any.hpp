@@ -7,10 +7,13 @@
 #include <quench/optim/any_optimizer.hpp>
 #include <quench/optim/lion.hpp>
 #include <quench/optim/muon.hpp>
+#include <quench/optim/psgd.hpp>
+#include <quench/optim/psgd_white.hpp>
 #include <quench/optim/schedule_free.hpp>
 #include <quench/optim/scion.hpp>
 #include <quench/optim/sgd.hpp>
 #include <quench/optim/shampoo.hpp>
+#include <quench/optim/shampoo_google.hpp>
 #include <quench/optim/signum.hpp>
 #include <quench/optim/soap.hpp>
 
@@ -57,10 +60,15 @@ const std::vector<optimizer_entry<T>>& optimizer_list() {
       {"lion", "sign of an interpolated momentum", "lr=0.001,beta1=0.95,beta2=0.98,weight_decay=0.3", detail::everywhere<T, lion>},
       {"signum", "sign of the momentum", "lr=0.001,momentum=0.95,weight_decay=0.3", detail::everywhere<T, signum>},
       {"schedule_free", "AdamW with an average in place of a schedule", "lr=0.005,beta2=0.95,weight_decay=0.1,warmup=50", detail::everywhere<T, schedule_free>},
+      {"adam", "Adam with coupled weight decay", "lr=0.005,beta2=0.95,weight_decay=0,decay=coupled", detail::everywhere<T, adamw>},
       {"muon", "orthogonalised momentum; AdamW beside it", "lr=0.02,weight_decay=0.1,aux.lr=0.005", detail::hidden_only<T, muon>},
+      {"normuon", "Muon with every neuron's step of one length", "lr=0.02,weight_decay=0.1,normalize=true,method=polar_express,aux.lr=0.005", detail::hidden_only<T, muon>},
       {"scion", "steepest step in a norm for each kind of layer", "lr=0.02,table.lr=1,vector.lr=0.003", detail::scion_groups<T>},
       {"shampoo", "both sides preconditioned by inverse fourth roots", "lr=0.005,weight_decay=0.1", detail::everywhere<T, shampoo>},
+      {"shampoo_google", "roots by coupled Newton, grafted from SGD", "lr=0.1,beta2=0.95,momentum=0.9,graft=adagrad", detail::everywhere<T, shampoo_google>},
       {"soap", "Adam in Shampoo's eigenbasis", "lr=0.005,weight_decay=0.1", detail::everywhere<T, soap>},
+      {"psgd", "whitening by triangular Kronecker factors", "lr=0.001,weight_decay=0.3", detail::everywhere<T, psgd>},
+      {"psgd_white", "whitening by Kronecker factors, products only", "lr=0.001,weight_decay=0.3,init_scale=1", detail::everywhere<T, psgd_white>},
   };
   return list;
 }
