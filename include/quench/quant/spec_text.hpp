@@ -71,16 +71,16 @@ inline bool parse_group(std::string_view piece, std::string_view text, tile& gro
   if (piece == "row") return group = per_row(), true;
   if (piece == "col") return group = per_column(), true;
   if (piece.size() < 2 || !starts_number(piece.substr(1))) return false;
-  const auto extent = [&](std::string_view digits) {
+  const auto extent = [&](std::string_view digits, long long least) {
     const auto n = spec_number<long long>(digits, "the group size", text);
-    expects(n >= 1, "parse_spec: the group size must be at least 1, is {} in '{}'", n, text);
+    expects(n >= least, "parse_spec: the group size must be at least {}, is {} in '{}'", least, n, text);
     return index(n);
   };
-  if (piece[0] == 'g' || piece[0] == 'b') return group = per_block(extent(piece.substr(1))), true;
+  if (piece[0] == 'g' || piece[0] == 'b') return group = per_block(extent(piece.substr(1), 1)), true;
   if (piece[0] != 't') return false;
   const auto by = piece.find('x');
   expects(by != std::string_view::npos, "parse_spec: a tile is written tROWSxCOLUMNS, is '{}' in '{}'", piece, text);
-  return group = per_tile(extent(piece.substr(1, by - 1)), extent(piece.substr(by + 1))), true;
+  return group = per_tile(extent(piece.substr(1, by - 1), 0), extent(piece.substr(by + 1), 0)), true;   // 0: whole extent
 }
 
 inline bool parse_scale(std::string_view piece, std::string_view text, scale_rule& scale) {
