@@ -73,9 +73,11 @@ const std::vector<optimizer_entry<T>>& optimizer_list() {
   return list;
 }
 
-inline std::vector<std::string> optimizer_names() {
+/// The names in the list. A template so that a program that does not call it does not compile every rule.
+template <class T = float>
+std::vector<std::string> optimizer_names() {
   std::vector<std::string> out;
-  for (const auto& e : optimizer_list<float>()) out.emplace_back(e.name);
+  for (const auto& e : optimizer_list<T>()) out.emplace_back(e.name);
   return out;
 }
 
@@ -94,7 +96,7 @@ any_optimizer<T> make_optimizer(std::string_view name, std::string_view settings
   const optimizer_entry<T>* entry = nullptr;
   for (const auto& e : optimizer_list<T>())
     if (e.name == name) entry = &e;
-  expects(entry != nullptr, "make_optimizer: no optimizer is called '{}'; there are {}", name, detail::joined(optimizer_names()));
+  expects(entry != nullptr, "make_optimizer: no optimizer is called '{}'; there are {}", name, detail::joined(optimizer_names<T>()));
 
   std::vector<param_group<T>> groups = entry->groups();
   bool skip = false;
