@@ -130,8 +130,13 @@ TEST_CASE("numbers are shown with the digits asked for") {
   CHECK(shown(0) == "0.00");
   CHECK(shown(1.5e-7) == "1.50e-07");
   CHECK(shown(std::nan("")) == "n/a");
+  CHECK(shown(-std::numeric_limits<double>::infinity()) == "-inf");
   CHECK(percent(0.0382) == "+3.82 %");
   CHECK(percent(-0.01) == "-1.00 %");
+  CHECK(percent(0.000981) == "+0.098 %");
+  CHECK(trimmed(0.005) == "0.005");
+  CHECK(trimmed(60) == "60");
+  CHECK(trimmed(1.5e-7) == "1.50000e-07");
   CHECK(bits_label("w4a4") == "W4A4");
   CHECK(bits_label("nf4") == "nf4");
 }

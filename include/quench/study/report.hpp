@@ -97,7 +97,7 @@ inline std::string result_table(const report_study& study) {
            escaped(r.id) + "\">" + escaped(r.label) + "</th><td class=\"status\">" + escaped(r.status) +
            "</td>";
     const double lr = number_at(r.facts, "lr"), steps = r.steps.empty() ? std::nan("") : r.steps.back();
-    out += cell(lr, shown(lr)) + cell(steps, shown(steps, 1)) +
+    out += cell(lr, trimmed(lr)) + cell(steps, shown(steps, 1)) +
            cell(r.last("val_loss"), shown(r.last("val_loss"), 4));
     for (const auto& q : study.quantizers)
       out += cell(r.last(q + "_loss"), shown(r.last(q + "_loss"), 4)) +
@@ -130,10 +130,15 @@ inline std::string association_table(const report_study& study) {
   return out + "</tbody></table></div>";
 }
 
-/// A scalar of a record as text; objects and lists in JSON.
+/// A value of a record as text; lists with blanks between, objects in JSON.
 inline std::string plain(const io::json& value) {
   if (const auto* s = value.get_ptr<const std::string*>()) return *s;
-  if (value.is_number_float()) return shown(value.get<double>(), 6);
+  if (value.is_array()) {
+    std::string out;
+    for (const io::json& v : value) (out += out.empty() ? "" : " ") += plain(v);
+    return out;
+  }
+  if (value.is_number_float()) return trimmed(value.get<double>());
   return io::to_line(value);
 }
 /// "key value, key value, ..." of an object.
@@ -167,7 +172,7 @@ inline std::string facts(const report_study& study) {
   }
   out += "</dl><details><summary>Settings of each run</summary><dl class=\"facts\">";
   for (const auto& r : study.runs)
-    row(r.label, "lr " + shown(number_at(r.facts, "lr")) + ", " + listed(object_at(r.facts, "settings")));
+    row(r.label, "lr " + trimmed(number_at(r.facts, "lr")) + ", " + listed(object_at(r.facts, "settings")));
   return out + "</dl></details>";
 }
 
@@ -225,7 +230,9 @@ inline std::string report_html(std::span<const io::json> records, const report_a
         "axis.",
         described(study, q + "_rel"));
   out += figure("metric", "Outliers in the inputs of the linear layers",
-                "Mean over all linear layers of the metric chosen, along training.", described(study, "mmr"));
+                "Mean over all linear layers of the metric chosen, along training. Infinite values (a median "
+                "of zero) are gaps.",
+                described(study, "mmr"));
   out += figure("scatter", "Outliers against damage",
                 "One dot a point of a run (small to large along training, the ringed one is the last), step "
                 "0 left out. "

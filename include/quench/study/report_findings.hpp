@@ -65,9 +65,10 @@ inline constexpr metric_name outlier_metrics[] = {{"mmr", "max / median"},
                                                   {"kurtosis_features", "kurtosis, features"},
                                                   {"kurtosis_rms", "kurtosis, RMS"}};
 
-/// `x` with `digits` significant digits, whatever the locale; "n/a" when it is not finite.
+/// `x` with `digits` significant digits, whatever the locale; "n/a" for NaN.
 inline std::string shown(double x, int digits = 3) {
-  if (!std::isfinite(x)) return "n/a";
+  if (std::isnan(x)) return "n/a";
+  if (std::isinf(x)) return x > 0 ? "inf" : "-inf";
   char text[64];
   const double size = std::abs(x);
   const bool plain = size == 0 || (size >= 1e-4 && size < 1e6);
@@ -80,9 +81,17 @@ inline std::string shown(double x, int digits = 3) {
           : std::to_chars(text, text + 64, x, std::chars_format::scientific, digits - 1).ptr;
   return {text, end};
 }
+/// The same without zeros at the end of a fraction: settings rather than measurements.
+inline std::string trimmed(double x, int digits = 6) {
+  std::string text = shown(x, digits);
+  if (text.find('.') == text.npos || text.find('e') != text.npos) return text;
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
 /// A fraction as a percentage with its sign.
 inline std::string percent(double x) {
-  return std::isfinite(x) ? (x < 0 ? "" : "+") + shown(100 * x) + " %" : "n/a";
+  return std::isfinite(x) ? (x < 0 ? "" : "+") + shown(100 * x, std::abs(x) < 0.01 ? 2 : 3) + " %" : "n/a";
 }
 
 /// A quantizer's label as people write it: w4a4 is W4A4; others stay.
