@@ -14,6 +14,8 @@ template <class T>
 inline constexpr index panel_cols = 2 * lanes<T>;
 /// Products summed in registers before C is touched: a panel of that depth stays in the first-level cache.
 inline constexpr index panel_depth = 192;
+/// Rows of C worked on for one sweep over the panels: few enough that their pages stay in the translation cache.
+inline constexpr index block_rows = 4 * tile_rows;
 
 /// The left factor: element (i, k) at data[i * row + k * depth]; a transposed matrix has row == 1.
 template <class T>
@@ -108,12 +110,13 @@ QUENCH_INLINE void multiply_strip(left_factor<T> a, index rows, const T* panel, 
 /// of panel_depth, whatever m, n and the position: a result depends on its row of A and column of B alone.
 template <class T>
 void multiply(left_factor<T> a, index m, const T* packed, index k, index n, T* c, index ldc, bool add) {
-  for (index k0 = 0; k0 < k; k0 += panel_depth)
-    for (index j = 0; j < n; j += panel_cols<T>)
-      for (index i = 0; i < m; i += tile_rows)
-        multiply_strip<T>({a.data + i * a.row + k0 * a.depth, a.row, a.depth}, std::min(tile_rows, m - i),
-                          packed + j * k + k0 * panel_cols<T>, std::min(panel_depth, k - k0), c + i * ldc + j, ldc,
-                          std::min(panel_cols<T>, n - j), add || k0 > 0);
+  for (index i0 = 0; i0 < m; i0 += block_rows)
+    for (index k0 = 0; k0 < k; k0 += panel_depth)
+      for (index j = 0; j < n; j += panel_cols<T>)
+        for (index i = i0; i < std::min(m, i0 + block_rows); i += tile_rows)
+          multiply_strip<T>({a.data + i * a.row + k0 * a.depth, a.row, a.depth}, std::min(tile_rows, m - i),
+                            packed + j * k + k0 * panel_cols<T>, std::min(panel_depth, k - k0), c + i * ldc + j, ldc,
+                            std::min(panel_cols<T>, n - j), add || k0 > 0);
 }
 
 /// C[rows x n] = A[rows x end] B[0 .. end): the first `end` of the `k` packed rows; rows <= tile_rows.

@@ -24,28 +24,26 @@ QUENCH_NOINLINE double multiply_add(std::int64_t rounds, T* sink) {
 }
 }  // namespace detail
 
-/// Peak multiply-add operations a second of `workers` bodies run side by side on `run` (1: this thread alone): the best of
-/// `tries` tries of about `seconds` each. Measure it on the threads, and in the process, of what it is compared with.
+/// Peak multiply-add operations a second of `workers` bodies side by side on `run` (1: this thread alone): the sum over
+/// workers of the best of `tries` stretches of about a millisecond, short enough that other programs spare some of them.
+/// Measure it on the threads, and in the process, of what it is compared with.
 template <class T>
-double peak_flops(index workers = 1, const executor& run = {}, int tries = 5, double seconds = 0.02) {
+double peak_flops(index workers = 1, const executor& run = {}, int tries = 30) {
   using clock = std::chrono::steady_clock;
-  const auto timed = [&](std::int64_t rounds) {
-    std::vector<double> done(static_cast<std::size_t>(workers));
-    const auto start = clock::now();
-    for_all(run, workers, [&](index w) {
-      T sink[3] = {T(0.999), T(0.001), T(0)};
-      done[static_cast<std::size_t>(w)] = detail::multiply_add<T>(rounds, sink) + (sink[2] == T(-1) ? 1.0 : 0.0);
-    });
-    const double s = std::chrono::duration<double>(clock::now() - start).count();
-    double sum = 0;
-    for (const double d : done) sum += d;
-    return std::pair{s, sum / s};
-  };
-  std::int64_t rounds = 1 << 16;
-  while (timed(rounds).first < seconds && rounds < std::int64_t{1} << 40) rounds *= 2;
-  double best = 0;
-  for (int i = 0; i < tries; ++i) best = std::max(best, timed(rounds).second);
-  return best;
+  std::vector<double> best(static_cast<std::size_t>(workers));
+  for_all(run, workers, [&](index w) {
+    T sink[3] = {T(0.999), T(0.001), T(0)};
+    const auto rate = [&](std::int64_t rounds) {
+      const auto start = clock::now();
+      const double work = detail::multiply_add<T>(rounds, sink);
+      return work / std::chrono::duration<double>(clock::now() - start).count();
+    };
+    double& most = best[static_cast<std::size_t>(w)];
+    for (int i = 0; i < tries; ++i) most = std::max(most, rate(1 << 16));
+  });
+  double sum = 0;
+  for (const double b : best) sum += b;
+  return sum;
 }
 
 }  // namespace quench::nn
