@@ -2,11 +2,13 @@
 /// \file  Memory that grows and is then kept: the workspace of a step allocates only the first time a size is seen.
 #include <quench/core/matrix.hpp>
 
-#include <vector>
+#include <algorithm>
+#include <memory>
+#include <new>
 
 namespace quench::inline QUENCH_ISA::nn {
 
-/// A row-major scratch matrix, aligned for vectors. Contents are unspecified after reshape().
+/// A row-major scratch matrix, aligned to a cache line. Contents are unspecified after reshape().
 template <class T>
 class buffer {
  public:
@@ -14,23 +16,25 @@ class buffer {
   T* reshape(index rows, index cols) {
     rows_ = rows;
     cols_ = cols;
-    if (const auto n = static_cast<std::size_t>(rows * cols); n > store_.size()) {
-      store_.clear();
-      store_.resize(n);
+    if (const index n = rows * cols; n > capacity_) {
+      store_.reset();
+      store_.reset(static_cast<T*>(::operator new(static_cast<std::size_t>(n) * sizeof(T), std::align_val_t{64})));
+      std::uninitialized_fill_n(store_.get(), n, T(0));
+      capacity_ = n;
     }
-    return store_.data();
+    return store_.get();
   }
-  T* data() { return store_.data(); }
-  const T* data() const { return store_.data(); }
+  T* data() { return store_.get(); }
+  const T* data() const { return store_.get(); }
   index rows() const { return rows_; }
   index cols() const { return cols_; }
-  index size() const { return rows_ * cols_; }
-  std::size_t bytes() const { return store_.capacity() * sizeof(T); }
-  matrix_view<const T> view() const { return {store_.data(), rows_, cols_, cols_}; }
 
  private:
-  std::vector<T, Eigen::aligned_allocator<T>> store_;
-  index rows_ = 0, cols_ = 0;
+  struct release {
+    void operator()(T* p) const { ::operator delete(p, std::align_val_t{64}); }
+  };
+  std::unique_ptr<T, release> store_;
+  index rows_ = 0, cols_ = 0, capacity_ = 0;
 };
 
 }  // namespace quench::nn

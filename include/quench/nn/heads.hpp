@@ -79,7 +79,7 @@ void heads_forward(const pass<T>& p, index block, block_state<T>& st, const qkv_
   const attention_shape a = shape_of(p);
   T* probs = st.probs.reshape(p.sequences * c.heads, a.head_size());
   T* out = st.heads.reshape(p.rows(), c.d);
-  attention<T>(a, x.q, x.k, x.v, scales_of(p, learned_scale, p.own.left), probs, {out, c.d, c.head_dim()}, p.own.packed,
+  attention<T>(a, x.q, x.k, x.v, scales_of(p, learned_scale, p.own.scales), probs, {out, c.d, c.head_dim()}, p.own.packed,
                p.own.packed2);
   report_probs(p, block, a, probs);
   p.report(block, "attn.heads", false, out, p.rows(), c.d);
@@ -92,7 +92,7 @@ void heads_backward(const pass<T>& p, index block, block_state<T>& st, const qkv
   const model_config& c = p.config;
   const bool interleaved = c.arch != architecture::gptneox;
   p.report(block, "attn.heads", true, dheads, p.rows(), c.d);
-  attention_backward<T>(shape_of(p), x.q, x.k, x.v, scales_of(p, learned_scale, p.own.left), st.probs.data(),
+  attention_backward<T>(shape_of(p), x.q, x.k, x.v, scales_of(p, learned_scale, p.own.scales), st.probs.data(),
                         {dheads, c.d, c.head_dim()}, g.q, g.k, g.v, dscale, p.own.packed, p.own.packed2, p.own.packed3,
                         p.own.scores);
   if (learned_scale) {

@@ -44,13 +44,6 @@ void linear_forward(const pass<T>& p, std::size_t i, const T* x, T* y) {
   }
 }
 
-/// dW += dy^T x for x [n, in] that pack_right has packed.
-template <class T>
-void weight_gradient(shard<T>& own, const T* dy, index n, index out, const T* packed_x, index in, T* dw) {
-  multiply<T>({dy, 1, out}, out, packed_x, n, in, dw, in, true);
-  static_cast<void>(own);
-}
-
 /// Adds the gradients of W and b; writes (or adds to) dx[n, in] unless it is null.
 template <class T>
 void linear_backward(const pass<T>& p, std::size_t i, const T* x, const T* dy, T* dx, bool add) {
@@ -61,7 +54,7 @@ void linear_backward(const pass<T>& p, std::size_t i, const T* x, const T* dy, T
   const std::size_t target = site.head && p.own.grads.size() > p.params.size() ? p.params.size() : site.parameter;
   T* packed = p.own.packed.reshape(1, packed_size<T>(n, in));
   pack_panels(x, in, 1, n, in, packed);
-  weight_gradient(p.own, dy, n, out, packed, in, p.grad(target));
+  multiply<T>({dy, 1, out}, out, packed, n, in, p.grad(target), in, true);
   if (site.bias >= 0) {
     T* db = p.grad(static_cast<std::size_t>(site.bias));
     for (index r = 0; r < n; ++r)

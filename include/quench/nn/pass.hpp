@@ -8,6 +8,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace quench::inline QUENCH_ISA::nn {
 
@@ -59,9 +60,9 @@ struct shard {
     std::unique_ptr<typename slot<T>::tape> tape;
   };
   std::vector<input> inputs;  // one a linear
-  buffer<T> final_norm, inv_final, mean_final, logits, dlogits;
+  buffer<T> final_norm, inv_final, mean_final, logits;
   buffer<T> dstream, da, db, dq, dk, dv, dh, dg;
-  buffer<T> packed, packed2, packed3, packed4, scores, left;  // scratch of products
+  buffer<T> packed, packed2, packed3, scores, scales;  // scratch of products
   double loss = 0;
 };
 

@@ -1,0 +1,4 @@
+#include <quench/nn/transformer.hpp>
+
+template class quench::nn::transformer<float>;
+template class quench::nn::transformer<double>;
