@@ -61,6 +61,9 @@ int main(int argc, char** argv) {
   app.get_formatter()->column_width(34);
 
   int code = cli::done;
+  cli::add_study(app, code);
+  cli::add_eval(app, code);
+  cli::add_generate(app, code);
   cli::add_stats(app, code);
   cli::add_formats(app, code);
   cli::add_report(app, code);

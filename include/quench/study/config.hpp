@@ -22,6 +22,9 @@ struct model_shape {
   int context = 128;
 
   int groups() const { return heads % 3 == 0 ? heads / 3 : heads; }
+  /// 4 width; for llama's three matrices 8/3 width, rounded up to a multiple of 8.
+  int hidden() const { return architecture == "llama" ? (8 * width / 3 + 7) / 8 * 8 : 4 * width; }
+  double norm_eps() const { return architecture == "llama" ? 1e-5 : 0x1p-23; }
 };
 
 /// Which text, told by content: two files with equal bytes are the same data wherever they lie.
@@ -71,7 +74,7 @@ inline std::string hex16(std::uint64_t x) {
 
 inline json to_json(const model_shape& m) {
   return {{"architecture", m.architecture}, {"heads", m.heads}, {"groups", m.groups()}, {"blocks", m.blocks},
-          {"width", m.width}, {"vocabulary", m.vocabulary}, {"context", m.context}};
+          {"width", m.width}, {"hidden", m.hidden()}, {"vocabulary", m.vocabulary}, {"context", m.context}, {"norm_eps", m.norm_eps()}};
 }
 inline json to_json(const data_facts& d) {
   return {{"train", d.train}, {"validation", d.validation}, {"train_tokens", d.train_tokens},

@@ -1,56 +1,37 @@
 #pragma once
 /// \file  Which quantization a label asks for: "w4" is 4-bit weights, one scale an output row; "w4a4" also quantizes
 /// the inputs, one scale a token (Vlassis et al. 2025, section 4: symmetric absmax, round to nearest, simulated).
-#include <quench/core/error.hpp>
-#include <quench/format/registry.hpp>
-
-#include <string>
-#include <vector>
+#include <quench/quant/spec.hpp>
 
 namespace quench::inline QUENCH_ISA::study {
 
-/// Formats of weights and inputs by name; an empty name leaves them in full precision.
+/// How the weights and the inputs of linear layers are quantized; `none` leaves them in full precision.
 struct quantizer {
-  std::string label, weights, inputs;
+  std::string label;
+  quant_spec weights{.none = true}, inputs{.none = true};
 };
 
-/// "w4", "w4a4", "a8"; or formats by name: "fp4_e2m1" for weights, "int4/int8" for weights/inputs, "none".
+namespace detail {
+
+/// "w4" -> "int4"; empty when `text` is not `letter` and one or more digits.
+inline std::string integer_name(std::string_view text, char letter) {
+  if (text.size() < 2 || text[0] != letter || text.find_first_not_of("0123456789", 1) != text.npos) return {};
+  return "int" + std::string(text.substr(1));
+}
+
+}  // namespace detail
+
+/// Reads "w4", "a8", "w4a4", or specs (quant/spec.hpp): "int4/g128" for weights, "int4+int8" for weights + inputs,
+/// "none+fp8_e4m3" for inputs alone, "none".
 /// \throws error naming the text and the choices
 inline quantizer parse_quantizer(std::string_view text) {
-  quantizer q{std::string(text), "", ""};
-  const auto known = [&](std::string_view format) {
-    bool found = false;
-    std::string names;
-    builtin_formats::for_each([&]<class F>(F) {
-      found = found || F::name == format;
-      (names += names.empty() ? "" : ", ") += F::name;
-    });
-    expects(found, "quantizer '{}': no format is called '{}'; there are {}", text, format, names);
-    return std::string(format);
-  };
-  const auto digits = [&](std::size_t from) { return text.find_first_not_of("0123456789", from) - from; };
-  if (text == "none") return q;
-  const bool w = text.starts_with('w') && text.size() > 1 && text[1] >= '0' && text[1] <= '9';
-  const bool a = text.starts_with('a') && text.size() > 1 && text[1] >= '0' && text[1] <= '9';
-  if (w || a) {
-    std::size_t at = 0;
-    if (w) {
-      const std::size_t n = std::min(digits(1), text.size() - 1);
-      q.weights = known("int" + std::string(text.substr(1, n)));
-      at = 1 + n;
-    }
-    if (at < text.size()) {
-      expects(text[at] == 'a' && at + 1 < text.size(), "quantizer '{}' must look like w4, a8, w4a4, FORMAT or FORMAT/FORMAT", text);
-      q.inputs = known("int" + std::string(text.substr(at + 1)));
-    }
-    return q;
-  }
-  const auto slash = text.find('/');
-  const auto weights = text.substr(0, slash);
-  if (weights != "none") q.weights = known(weights);
-  if (slash != text.npos)
-    if (const auto inputs = text.substr(slash + 1); inputs != "none") q.inputs = known(inputs);
-  return q;
+  const auto a = text.find('a');
+  const auto w = detail::integer_name(text.substr(0, a), 'w');
+  const auto in = a == text.npos ? std::string() : detail::integer_name(text.substr(a), 'a');
+  if (!w.empty() && (a == text.npos || !in.empty())) return {std::string(text), parse_spec(w), parse_spec(in.empty() ? "none" : in)};
+  if (a == 0 && !in.empty()) return {std::string(text), {.none = true}, parse_spec(in)};
+  const auto plus = text.find('+');
+  return {std::string(text), parse_spec(text.substr(0, plus)), parse_spec(plus == text.npos ? "none" : text.substr(plus + 1))};
 }
 
 inline std::vector<quantizer> parse_quantizers(const std::vector<std::string>& texts) {

@@ -4,16 +4,16 @@
 #include <quench/study/metrics.hpp>
 #include <quench/version.hpp>
 
-#include <cmath>
 #include <limits>
 
 namespace quench::inline QUENCH_ISA::study {
 
 inline constexpr int schema_version = 1;
 
-/// What was measured on the inputs of all linear layers; each value is the mean over the layers.
+/// What was measured on the inputs of all linear layers; each value is the mean over the layers. `mmr_left_out` counts
+/// layers whose max-to-median ratio is infinite (more than half of their inputs are zero).
 struct outlier_summary {
-  double mmr, mmr_mean, kurtosis, kurtosis_features, kurtosis_rms;
+  double mmr, mmr_mean, kurtosis, kurtosis_features, kurtosis_rms, mmr_left_out;
 };
 
 struct quantized_loss {
@@ -91,6 +91,7 @@ inline json point_record(const std::string& run, const point& p) {
   j["kurtosis"] = io::number(p.outliers.kurtosis);
   j["kurtosis_features"] = io::number(p.outliers.kurtosis_features);
   j["kurtosis_rms"] = io::number(p.outliers.kurtosis_rms);
+  j["mmr_left_out"] = p.outliers.mmr_left_out;
   return j;
 }
 

@@ -15,6 +15,7 @@ struct run_files {
   path records() const { return folder / "records.jsonl"; }
   path timing() const { return folder / "timing.jsonl"; }
   path checkpoint() const { return folder / "checkpoint.safetensors"; }
+  path model() const { return folder / "model.safetensors"; }
 
   /// All whole records; none when there is no file yet.
   std::vector<json> read() const {
