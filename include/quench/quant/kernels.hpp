@@ -3,6 +3,7 @@
 /// arrays, one entry a tile; nothing here knows how they were chosen or which format is meant.
 #include <quench/format/grid.hpp>
 #include <quench/quant/options.hpp>
+#include <quench/simd/codes.hpp>
 
 namespace quench::inline QUENCH_ISA::detail {
 
@@ -160,6 +161,17 @@ void snap_columns(const T* x, T* out, index n, const tile_scales<T>& p, const va
   };
   if (g.kind == grid_kind::codebook) {
     const codebook& book = g.book();
+    if (book.values.size() <= 16 && mode == round_mode::nearest_even) {   // NF4 and its like: compare with every threshold
+      float edges[15], values[16];
+      std::fill(edges, edges + 15, std::numeric_limits<float>::infinity());
+      std::copy(book.thresholds.begin(), book.thresholds.end(), edges);
+      std::fill(std::copy(book.values.begin(), book.values.end(), values), values + 16, book.values.back());
+      simd::sweep<T>(n, [&]<class V>(std::type_identity<V>, index i) QUENCH_INLINE_LAMBDA {
+        const V s = simd::load(p.scale + i, V{}), q = limits(simd::load(x + i, V{}), s, i) / s;
+        simd::store(out + i, simd::select(q == q, simd::list_of_16(q, edges, values), q) * simd::load(p.unit + i, V{}));
+      });
+      return;
+    }
     for (index i = 0; i < n; ++i) {
       const T s = p.scale[i];
       out[i] = snap_listed(limits(x[i], s, i) / s, book, mode, thresholds ? T(thresholds[i]) : T(0)) * p.unit[i];
