@@ -1,5 +1,6 @@
 #pragma once
-// Reference models: QUENCH_GOLDENS_DIR names the goldens (the folder `nn` or the one above it); tests/data/nn otherwise.
+// Reference models: QUENCH_GOLDENS_DIR names the goldens (the folder `nn` or the one above it); tests/data/nn
+// otherwise.
 #include <quench/io/safetensors.hpp>
 #include <quench/nn/transformer.hpp>
 
@@ -44,10 +45,14 @@ struct model {
   q::io::safetensors_file file;
 
   explicit model(const std::string& n)
-      : name(n), index(nlohmann::json::parse(std::ifstream(folder() / (n + ".json")))), config(config_of(index["config"])),
+      : name(n),
+        index(nlohmann::json::parse(std::ifstream(folder() / (n + ".json")))),
+        config(config_of(index["config"])),
         file(folder() / (n + ".safetensors")) {}
 
-  bool has(const std::string& suffix) const { return fs::exists(folder() / (name + suffix + ".safetensors")); }
+  bool has(const std::string& suffix) const {
+    return fs::exists(folder() / (name + suffix + ".safetensors"));
+  }
   q::io::safetensors_file part(const std::string& suffix) const {
     return q::io::safetensors_file(folder() / (name + suffix + ".safetensors"));
   }
@@ -77,10 +82,12 @@ struct model {
       REQUIRE(p.value.cols() == shape.back());
       REQUIRE(p.value.rows() == (shape.size() == 2 ? shape[0] : 1));
       REQUIRE((p.kind == q::role::vector) == !list[i]["weight_decay"].get<bool>());
-      const double step = std::ldexp(1.0, -list[i]["shift"].get<int>()), offset = list[i]["offset"].get<double>();
+      const double step = std::ldexp(1.0, -list[i]["shift"].get<int>()),
+                   offset = list[i]["offset"].get<double>();
       for (q::index j = 0; j < p.value.size(); ++j)
         p.value.data()[j] = static_cast<T>(offset + (double(draw(s) >> 16) - 32768.0) * step);
-      if (file.contains("param/" + p.name)) REQUIRE(p.value.template cast<double>() == file.read<double>("param/" + p.name));
+      if (file.contains("param/" + p.name))
+        REQUIRE(p.value.template cast<double>() == file.read<double>("param/" + p.name));
     }
     return net;
   }
@@ -89,9 +96,12 @@ struct model {
   static q::nn::model_config config_of(const nlohmann::json& j) {
     q::nn::model_config c;
     const auto arch = j["arch"].get<std::string>();
-    c.arch = arch == "llama" ? q::nn::architecture::llama : arch == "gptneox" ? q::nn::architecture::gptneox : q::nn::architecture::olmo2;
+    c.arch = arch == "llama"     ? q::nn::architecture::llama
+             : arch == "gptneox" ? q::nn::architecture::gptneox
+                                 : q::nn::architecture::olmo2;
     c.vocab = j["vocab"], c.d = j["d"], c.heads = j["heads"], c.groups = j["groups"], c.hidden = j["hidden"];
-    c.blocks = j["blocks"], c.ctx = j["ctx"], c.rope_base = j["rope_base"], c.norm_eps = j["norm_eps"], c.tied = j["tied"];
+    c.blocks = j["blocks"], c.ctx = j["ctx"], c.rope_base = j["rope_base"], c.norm_eps = j["norm_eps"],
+    c.tied = j["tied"];
     c.rotary = j.value("rotary_dims", 0);
     return c;
   }

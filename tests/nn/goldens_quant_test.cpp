@@ -1,5 +1,5 @@
-// Quantizer slots against the reference: 4-bit weights, inputs, output matrix and lookup; gradients passed through; and the
-// chain of modules with and without quantization.
+// Quantizer slots against the reference: 4-bit weights, inputs, output matrix and lookup; gradients passed
+// through; and the chain of modules with and without quantization.
 #include <quench/quant/fake_quant.hpp>
 
 #include "goldens.hpp"
@@ -50,7 +50,8 @@ void check_quantized() {
       const auto want = file.read<double>(name);
       for (q::index s = 0; s < batch.sequences; ++s) {
         const auto z = net.logits(batch.sequence(s), m.config.ctx);
-        CHECK(distance(z, Eigen::Map<const q::matrix<double>>(want.data() + s * z.size(), z.rows(), z.cols())) <= tolerance);
+        CHECK(distance(z, Eigen::Map<const q::matrix<double>>(want.data() + s * z.size(), z.rows(),
+                                                              z.cols())) <= tolerance);
       }
     }
   quantize(net, true, true, false, false);
@@ -84,7 +85,8 @@ TEST_CASE("reference model as a chain of modules, plain and quantized", "[golden
     for (q::index level = 0; level < net.module_count(); ++level) {
       INFO(net.module_name(level));
       x = net.apply_module(level, x, m.config.ctx);
-      const std::string name = std::string("abc/w4a4/") + (quantized ? "hq/" : "h/") + std::to_string(level + 1);
+      const std::string name =
+          std::string("abc/w4a4/") + (quantized ? "hq/" : "h/") + std::to_string(level + 1);
       if (file.contains(name)) CHECK(distance(x, file.read<double>(name)) <= 1e-12);
     }
   }

@@ -1,4 +1,5 @@
-// Logits, losses, every gradient, activations and their gradients, and Hessian-vector products of the reference models.
+// Logits, losses, every gradient, activations and their gradients, and Hessian-vector products of the
+// reference models.
 #include "goldens.hpp"
 #include "instances.hpp"
 
@@ -25,20 +26,24 @@ void check_static(const std::string& name) {
   const q::nn::batch_view batch = m.batch(tokens);
   const double loss = net.loss_and_grad(batch);
   const bool hessian = !m.index["suggested_tolerance"].contains("float64");
-  CHECK(std::abs(loss - m.file.values<double>("loss")[0]) <= (hessian ? (sizeof(T) == 8 ? 1e-12 : 5e-6) : m.tolerance<T>("loss")));
+  CHECK(std::abs(loss - m.file.values<double>("loss")[0]) <=
+        (hessian ? (sizeof(T) == 8 ? 1e-12 : 5e-6) : m.tolerance<T>("loss")));
   for (const auto& p : net.params())
     if (m.file.contains("grad/" + p.name)) {
       INFO(p.name);
-      CHECK(distance(p.grad, m.file.read<double>("grad/" + p.name)) <= (hessian ? (sizeof(T) == 8 ? 1e-12 : 1e-5) : m.tolerance<T>("grad")));
+      CHECK(distance(p.grad, m.file.read<double>("grad/" + p.name)) <=
+            (hessian ? (sizeof(T) == 8 ? 1e-12 : 1e-5) : m.tolerance<T>("grad")));
     }
   std::size_t compared = 0;
   for (const auto& t : m.file.tensors())
-    if ((t.name.starts_with("act/") || t.name.starts_with("dact/")) && !(t.name.starts_with("dact/") && t.name.ends_with("attn.probs"))) {
+    if ((t.name.starts_with("act/") || t.name.starts_with("dact/")) &&
+        !(t.name.starts_with("dact/") && t.name.ends_with("attn.probs"))) {
       INFO(t.name);
       REQUIRE(seen.count(t.name) == 1);
       const q::matrix<double> want = m.file.read<double>(t.name);
       REQUIRE(seen[t.name].size() >= want.size());
-      const Eigen::Map<const q::matrix<double>> got(seen[t.name].data(), want.rows(), want.cols());  // sequence 0 comes first
+      const Eigen::Map<const q::matrix<double>> got(seen[t.name].data(), want.rows(),
+                                                    want.cols());  // sequence 0 comes first
       CHECK(distance(got, want) <= m.tolerance<T>(t.name.starts_with("act/") ? "act" : "dact"));
       ++compared;
     }

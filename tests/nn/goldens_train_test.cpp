@@ -52,7 +52,8 @@ void check_run(const goldens::model& m, const q::io::safetensors_file& file, con
     for (const auto& p : net.params()) squares += p.grad.template cast<double>().squaredNorm();
     const double norm = std::sqrt(squares);
     CHECK(norm == Approx(norms[at]).epsilon(exact ? 1e-9 : 1e-3));
-    rule.step(net.params(), t, lr[at], max_norm.is_null() ? 1.0 : std::min(1.0, max_norm.get<double>() / (norm + 1e-6)));
+    rule.step(net.params(), t, lr[at],
+              max_norm.is_null() ? 1.0 : std::min(1.0, max_norm.get<double>() / (norm + 1e-6)));
   }
   const auto summary = file.read<double>(run + "/after_summary");
   for (std::size_t i = 0; i < net.params().size(); ++i) {

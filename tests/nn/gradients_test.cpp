@@ -1,4 +1,5 @@
-// Hand-written backward against central differences in double: every layer by itself, every model, ragged sizes.
+// Hand-written backward against central differences in double: every layer by itself, every model, ragged
+// sizes.
 #include <quench/nn/generate.hpp>
 
 #include "catch.hpp"
@@ -44,11 +45,16 @@ TEST_CASE("norms: gradients of x, gain and bias at ragged widths", "[gradients]"
   for (const q::index width : {1, 2, 7, 8, 9, 17, 33}) {
     const q::index n = 3;
     INFO("width " << width);
-    numbers x = noise(1, n * width), gain = noise(2, width), bias = noise(3, width), y(x), inv(3), mean(3), dgain(gain.size()), dbias(gain.size()), dx(x);
+    numbers x = noise(1, n * width), gain = noise(2, width), bias = noise(3, width), y(x), inv(3), mean(3),
+            dgain(gain.size()), dbias(gain.size()), dx(x);
     const numbers w = noise(4, n * width);
-    const auto rms = [&] { d::rms_norm(x.data(), n, width, gain.data(), 1e-3, inv.data(), y.data()); return dot(y, w); };
+    const auto rms = [&] {
+      d::rms_norm(x.data(), n, width, gain.data(), 1e-3, inv.data(), y.data());
+      return dot(y, w);
+    };
     rms();
-    d::rms_norm_backward(x.data(), n, width, gain.data(), inv.data(), w.data(), dgain.data(), dx.data(), false);
+    d::rms_norm_backward(x.data(), n, width, gain.data(), inv.data(), w.data(), dgain.data(), dx.data(),
+                         false);
     check_gradient(x, dx, rms);
     check_gradient(gain, dgain, rms);
     std::fill(dgain.begin(), dgain.end(), 0.0);
@@ -57,7 +63,8 @@ TEST_CASE("norms: gradients of x, gain and bias at ragged widths", "[gradients]"
       return dot(y, w);
     };
     layer();
-    d::layer_norm_backward(x.data(), n, width, gain.data(), mean.data(), inv.data(), w.data(), dgain.data(), dbias.data(), dx.data(), false);
+    d::layer_norm_backward(x.data(), n, width, gain.data(), mean.data(), inv.data(), w.data(), dgain.data(),
+                           dbias.data(), dx.data(), false);
     check_gradient(x, dx, layer);
     check_gradient(gain, dgain, layer);
     check_gradient(bias, dbias, layer);
@@ -68,15 +75,24 @@ TEST_CASE("activations: gradients, and the values at 0 and 1", "[gradients]") {
   for (const q::index n : {1, 7, 8, 19}) {
     numbers x = noise(1, n), up = noise(2, n), y(x), g, dup(x);
     const numbers w = noise(3, n);
-    const auto relu = [&] { d::squared_relu(x.data(), n, y.data()); return dot(y, w); };
+    const auto relu = [&] {
+      d::squared_relu(x.data(), n, y.data());
+      return dot(y, w);
+    };
     g = w;
     d::squared_relu_backward(x.data(), n, g.data());
     check_gradient(x, g, relu);
-    const auto gelu = [&] { d::gelu(x.data(), n, y.data()); return dot(y, w); };
+    const auto gelu = [&] {
+      d::gelu(x.data(), n, y.data());
+      return dot(y, w);
+    };
     g = w;
     d::gelu_backward(x.data(), n, g.data());
     check_gradient(x, g, gelu);
-    const auto swiglu = [&] { d::swiglu(x.data(), up.data(), n, y.data()); return dot(y, w); };
+    const auto swiglu = [&] {
+      d::swiglu(x.data(), up.data(), n, y.data());
+      return dot(y, w);
+    };
     d::swiglu_backward(x.data(), up.data(), n, w.data(), g.data(), dup.data());
     check_gradient(x, g, swiglu);
     check_gradient(up, dup, swiglu);
@@ -126,17 +142,21 @@ TEST_CASE("attention: gradients of q, k, v and the scale, at ragged lengths", "[
     const d::attention_shape a{2, length, 4, 2, 6};
     const q::index rows = 2 * length;
     INFO("length " << length);
-    numbers x = noise(1, rows * 24), k = noise(2, rows * 12), v = noise(3, rows * 12), scale{0.3, -0.7, 1.1, 0.5};
-    numbers probs(static_cast<std::size_t>(8 * a.head_size())), out(x.size()), dq(x.size()), dk(k.size()), dv(v.size()), ds(4);
+    numbers x = noise(1, rows * 24), k = noise(2, rows * 12), v = noise(3, rows * 12),
+            scale{0.3, -0.7, 1.1, 0.5};
+    numbers probs(static_cast<std::size_t>(8 * a.head_size())), out(x.size()), dq(x.size()), dk(k.size()),
+        dv(v.size()), ds(4);
     const numbers w = noise(4, rows * 24);
     q::nn::buffer<double> b1, b2, b3, b4;
     const auto f = [&] {
-      d::attention<double>(a, {x.data(), 24, 6}, {k.data(), 12, 6}, {v.data(), 12, 6}, scale.data(), probs.data(), {out.data(), 24, 6}, b1, b2);
+      d::attention<double>(a, {x.data(), 24, 6}, {k.data(), 12, 6}, {v.data(), 12, 6}, scale.data(),
+                           probs.data(), {out.data(), 24, 6}, b1, b2);
       return dot(out, w);
     };
     f();
-    d::attention_backward<double>(a, {x.data(), 24, 6}, {k.data(), 12, 6}, {v.data(), 12, 6}, scale.data(), probs.data(), {w.data(), 24, 6},
-                                  {dq.data(), 24, 6}, {dk.data(), 12, 6}, {dv.data(), 12, 6}, ds.data(), b1, b2, b3, b4);
+    d::attention_backward<double>(a, {x.data(), 24, 6}, {k.data(), 12, 6}, {v.data(), 12, 6}, scale.data(),
+                                  probs.data(), {w.data(), 24, 6}, {dq.data(), 24, 6}, {dk.data(), 12, 6},
+                                  {dv.data(), 12, 6}, ds.data(), b1, b2, b3, b4);
     check_gradient(x, dq, f);
     check_gradient(k, dk, f);
     check_gradient(v, dv, f);
@@ -148,7 +168,8 @@ TEST_CASE("cross entropy: value by hand, gradient, large logits, NaN", "[gradien
   const double z[] = {0, std::log(3.0)};
   CHECK(d::cross_entropy_row<double>(z, 2, 0, nullptr, 1) == Approx(std::log(4.0)).epsilon(1e-14));
   const float far[] = {1000, -1000, 999};
-  CHECK(d::cross_entropy_row<float>(far, 3, 0, nullptr, 1) == Approx(std::log1p(std::exp(-1.0))).epsilon(1e-6));
+  CHECK(d::cross_entropy_row<float>(far, 3, 0, nullptr, 1) ==
+        Approx(std::log1p(std::exp(-1.0))).epsilon(1e-6));
   const float bad[] = {1, std::numeric_limits<float>::quiet_NaN(), 2};
   CHECK(std::isnan(d::cross_entropy_row<float>(bad, 3, 0, nullptr, 1)));
   for (const q::index vocab : {2, 9, 40}) {
@@ -165,12 +186,15 @@ TEST_CASE("exp in lanes is std::exp to 2 ulp, and keeps NaN", "[gradients]") {
     double most = 0;
     for (int i = 0; i < 20000; ++i) {
       T in[n], out[n];
-      for (std::size_t j = 0; j < n; ++j) in[j] = T(low * (i + double(j) / double(n)) / 20000 + (j % 2 ? 0 : 1));
+      for (std::size_t j = 0; j < n; ++j)
+        in[j] = T(low * (i + double(j) / double(n)) / 20000 + (j % 2 ? 0 : 1));
       d::put(out, d::exp_of<d::wide<T>>(d::get<d::wide<T>>(in)));
       for (std::size_t j = 0; j < n; ++j) {
         const double want = std::exp(double(in[j]));
-        most = std::max(most, std::abs(double(out[j]) - want) / want / double(std::numeric_limits<T>::epsilon()));
-        most = std::max(most, std::abs(double(d::exp_of<T>(in[j])) - want) / want / double(std::numeric_limits<T>::epsilon()));
+        most = std::max(most,
+                        std::abs(double(out[j]) - want) / want / double(std::numeric_limits<T>::epsilon()));
+        most = std::max(most, std::abs(double(d::exp_of<T>(in[j])) - want) / want /
+                                  double(std::numeric_limits<T>::epsilon()));
       }
     }
     return most;
@@ -186,7 +210,8 @@ TEST_CASE("products agree with Eigen at ragged sizes, transposed and added", "[g
   for (const q::index m : {1, 5, 12, 13, 50})
     for (const q::index n : {1, 8, 17, 33, 70})
       for (const q::index k : {1, 3, 16, 200, 401}) {
-        const q::matrix<double> a = q::matrix<double>::Random(m, k), b = q::matrix<double>::Random(k, n), bt = b.transpose(), at = a.transpose();
+        const q::matrix<double> a = q::matrix<double>::Random(m, k), b = q::matrix<double>::Random(k, n),
+                                bt = b.transpose(), at = a.transpose();
         q::matrix<double> c = q::matrix<double>::Ones(m, n), e = c;
         std::vector<double> p(static_cast<std::size_t>(d::packed_size<double>(k, n)));
         d::pack_panels(b.data(), n, q::index{1}, k, n, p.data());
@@ -205,8 +230,9 @@ TEST_CASE("models: every gradient is the central difference of the loss", "[grad
     c.norm_eps = 0.1;
     return c;
   };
-  for (const model_config& c : {q::nn::olmo2(3, 2, 4, 11, 9), q::nn::llama(12, 2, 2, 7, 1, 13, 6), wide_llama(), q::nn::gptneox(24, 2, 2, 10, 8),
-                                q::nn::gptneox(20, 2, 1, 10, 8, 6)}) {
+  for (const model_config& c :
+       {q::nn::olmo2(3, 2, 4, 11, 9), q::nn::llama(12, 2, 2, 7, 1, 13, 6), wide_llama(),
+        q::nn::gptneox(24, 2, 2, 10, 8), q::nn::gptneox(20, 2, 1, 10, 8, 6)}) {
     q::nn::transformer<double> net(c, {.shards = 2, .rows = 8});
     net.init(3);
     for (std::size_t i = 0; i < net.params().size(); ++i) {  // away from the start, where branches are tiny
@@ -217,7 +243,8 @@ TEST_CASE("models: every gradient is the central difference of the loss", "[grad
     const q::index length = c.ctx - 1;  // ragged: 5 sequences on 2 shards, chunks of one
     std::vector<std::int32_t> tokens(static_cast<std::size_t>(5 * (length + 2)));
     const q::random_stream draw(11, 0);
-    for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::int32_t>(draw.below(i, static_cast<std::uint64_t>(c.vocab)));
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      tokens[i] = static_cast<std::int32_t>(draw.below(i, static_cast<std::uint64_t>(c.vocab)));
     const q::nn::batch_view batch{tokens.data(), 5, length, length + 2};
     net.loss_and_grad(batch);
     double largest = 0;

@@ -1,4 +1,5 @@
-// Laws of the model as a whole: threads, identities of its architecture, slots, observers, memory, misuse, text.
+// Laws of the model as a whole: threads, identities of its architecture, slots, observers, memory, misuse,
+// text.
 #include <quench/nn/generate.hpp>
 
 #include "allocations.hpp"
@@ -12,11 +13,13 @@ using Catch::Matchers::Contains;
 std::vector<std::int32_t> some_tokens(const q::nn::model_config& c, q::index n) {
   const q::random_stream draw(3, 1);
   std::vector<std::int32_t> t(static_cast<std::size_t>(n));
-  for (std::size_t i = 0; i < t.size(); ++i) t[i] = static_cast<std::int32_t>(draw.below(i, static_cast<std::uint64_t>(c.vocab)));
+  for (std::size_t i = 0; i < t.size(); ++i)
+    t[i] = static_cast<std::int32_t>(draw.below(i, static_cast<std::uint64_t>(c.vocab)));
   return t;
 }
 std::vector<q::nn::model_config> architectures() {
-  return {q::nn::olmo2(3, 2, 8, 19, 12), q::nn::llama(32, 4, 2, 21, 2, 19, 12, false), q::nn::gptneox(32, 2, 2, 19, 12)};
+  return {q::nn::olmo2(3, 2, 8, 19, 12), q::nn::llama(32, 4, 2, 21, 2, 19, 12, false),
+          q::nn::gptneox(32, 2, 2, 19, 12)};
 }
 template <class T>
 bool same_grads(const q::basic_param_list<T>& a, const q::basic_param_list<T>& b) {
@@ -58,7 +61,9 @@ TEST_CASE("the loss is that of the logits, and a batch is the mean of its sequen
     double sum = 0;
     for (q::index s = 0; s < 3; ++s) {
       const q::matrix<double> z = net.logits(tokens.data() + s * 10, 9);
-      for (q::index t = 0; t < 9; ++t) sum += std::log(z.row(t).array().exp().sum()) - z(t, tokens[static_cast<std::size_t>(s * 10 + t + 1)]);
+      for (q::index t = 0; t < 9; ++t)
+        sum +=
+            std::log(z.row(t).array().exp().sum()) - z(t, tokens[static_cast<std::size_t>(s * 10 + t + 1)]);
     }
     CHECK(net.loss({tokens.data(), 3, 10}) == Approx(sum / 27).epsilon(1e-13));
   }
@@ -77,7 +82,8 @@ TEST_CASE("logits do not see later tokens", "[nn]") {
   }
 }
 
-TEST_CASE("olmo2: matrices of a block are scale-invariant, so <grad, W> = 0, per head for wq and wk", "[nn]") {
+TEST_CASE("olmo2: matrices of a block are scale-invariant, so <grad, W> = 0, per head for wq and wk",
+          "[nn]") {
   const auto c = q::nn::olmo2(3, 2, 8, 19, 12);
   const auto tokens = some_tokens(c, 4 * 13);
   q::nn::transformer<double> net(c);
@@ -89,7 +95,8 @@ TEST_CASE("olmo2: matrices of a block are scale-invariant, so <grad, W> = 0, per
     INFO(p.name);
     const double size = p.grad.norm() * p.value.norm();
     // wv and wo: up to norm_eps over the mean square of the attention output
-    CHECK(std::abs(p.grad.cwiseProduct(p.value).sum()) <= size * (p.name.ends_with("wv") || p.name.ends_with("wo") ? 1e-8 : 1e-12));
+    CHECK(std::abs(p.grad.cwiseProduct(p.value).sum()) <=
+          size * (p.name.ends_with("wv") || p.name.ends_with("wo") ? 1e-8 : 1e-12));
     if (p.name.ends_with("wq") || p.name.ends_with("wk"))
       for (q::index h = 0; h < p.value.rows(); h += 8, ++found)
         CHECK(std::abs(p.grad.middleRows(h, 8).cwiseProduct(p.value.middleRows(h, 8)).sum()) <= 1e-12 * size);
@@ -107,7 +114,8 @@ TEST_CASE("parameter counts, presets and operation counts by hand", "[nn]") {
     for (const auto& p : net.params()) n += p.value.size();
     CHECK(n == c.parameter_count());
   }
-  CHECK(q::nn::olmo2(6, 4, 128, 32000, 1024).parameter_count() == 49748760);  // 24576000 + 4 (6291456 + 1542) + 768: the 50M of the paper
+  CHECK(q::nn::olmo2(6, 4, 128, 32000, 1024).parameter_count() ==
+        49748760);  // 24576000 + 4 (6291456 + 1542) + 768: the 50M of the paper
   const auto c = q::nn::olmo2(6, 4);
   CHECK((c.d == 96 && c.hidden == 384 && c.groups == 2 && c.ctx == 128));
   // matrices: 4 (2 96 128 + 2 96 384) + 256 96 = 417792; attention: 4 blocks, 6 96 129
@@ -117,7 +125,8 @@ TEST_CASE("parameter counts, presets and operation counts by hand", "[nn]") {
 TEST_CASE("start values are a function of seed and name alone", "[nn]") {
   q::nn::transformer<float> small(q::nn::olmo2(3, 1, 8, 19, 12)), large(q::nn::olmo2(3, 3, 8, 19, 12));
   small.init(9), large.init(9);
-  for (std::size_t i = 0; i + 1 < small.params().size(); ++i) CHECK(small.params()[i].value == large.params()[i].value);
+  for (std::size_t i = 0; i + 1 < small.params().size(); ++i)
+    CHECK(small.params()[i].value == large.params()[i].value);
   const auto& wq = large.params()[1].value;
   const double rms = std::sqrt(double(wq.squaredNorm()) / double(wq.size()));
   CHECK(rms == Approx(0.02).epsilon(0.1));
@@ -126,7 +135,8 @@ TEST_CASE("start values are a function of seed and name alone", "[nn]") {
   CHECK(small.params()[1].value != large.params()[1].value);
 }
 
-TEST_CASE("slots: an identity changes no bit; forward and backward of a method meet in the right places", "[nn]") {
+TEST_CASE("slots: an identity changes no bit; forward and backward of a method meet in the right places",
+          "[nn]") {
   struct doubled {
     struct tape {};
     q::matrix<double> forward(const q::matrix<double>& x, tape&) const { return 2 * x; }
@@ -140,14 +150,16 @@ TEST_CASE("slots: an identity changes no bit; forward and backward of a method m
       q::nn::transformer<double> plain(c), slotted(c);
       plain.init(1), slotted.init(1);
       const double loss = plain.loss_and_grad(batch);
-      for (auto& site : slotted.linears()) site.weight = site.input = q::nn::pass_through<double>([](auto&) {});
+      for (auto& site : slotted.linears())
+        site.weight = site.input = q::nn::pass_through<double>([](auto&) {});
       slotted.lookup() = q::nn::pass_through<double>([](auto&) {});
       CHECK(slotted.loss_and_grad(batch) == loss);
       for (std::size_t i = 0; i < plain.params().size(); ++i) {
         INFO(plain.params()[i].name);
         CHECK((plain.params()[i].grad - slotted.params()[i].grad).cwiseAbs().maxCoeff() <= 1e-15);
       }
-      // A weight of half the size seen through a slot that doubles it is the same model, with twice the gradient.
+      // A weight of half the size seen through a slot that doubles it is the same model, with twice the
+      // gradient.
       slotted.lookup() = {};
       for (auto& site : slotted.linears()) {
         site.input = {};
@@ -169,7 +181,8 @@ TEST_CASE("slots: an identity changes no bit; forward and backward of a method m
         site.input = site.head ? q::nn::slot<double>{} : q::nn::slot<double>{doubled{}};
       }
       CHECK(slotted.loss_and_grad(batch) == Approx(loss).epsilon(1e-14));
-      CHECK((slotted.params()[0].grad - plain.params()[0].grad).norm() <= 1e-12 * plain.params()[0].grad.norm());
+      CHECK((slotted.params()[0].grad - plain.params()[0].grad).norm() <=
+            1e-12 * plain.params()[0].grad.norm());
     }
 }
 
@@ -187,7 +200,8 @@ TEST_CASE("observers see every linear in order, whatever the executor", "[nn]") 
     });
     net.loss({tokens.data(), 5, 11}, pool.run());
     REQUIRE(names.size() == 5 * net.linears().size());
-    for (std::size_t i = 0; i < names.size(); ++i) CHECK(names[i] == net.linears()[i % net.linears().size()].name);
+    for (std::size_t i = 0; i < names.size(); ++i)
+      CHECK(names[i] == net.linears()[i % net.linears().size()].name);
     CHECK(rows == double(net.linears().size()) * 50);
     net.observe_inputs({});
     net.loss({tokens.data(), 5, 11});
@@ -242,7 +256,8 @@ TEST_CASE("greedy and sampled text is a function of model, prompt and seed", "[n
   // Frequencies of draws follow softmax(logits / temperature).
   const float logits[] = {0, float(std::log(3.0)), -100};
   int ones = 0;
-  for (std::uint64_t i = 0; i < 4000; ++i) ones += q::nn::pick_token(logits, 3, {.temperature = 1, .seed = 1}, i) == 1;
+  for (std::uint64_t i = 0; i < 4000; ++i)
+    ones += q::nn::pick_token(logits, 3, {.temperature = 1, .seed = 1}, i) == 1;
   CHECK(std::abs(ones / 4000.0 - 0.75) < 0.03);
 }
 
@@ -266,12 +281,14 @@ TEST_CASE("misuse is refused with the argument, the rule and the values", "[nn]"
   tokens[3] = 19;
   CHECK_THROWS_WITH(net.loss({tokens.data(), 1, 5}), Contains("token 3 must be 0 to 18, is 19"));
   CHECK_THROWS_WITH(net.logits(tokens.data(), 13), Contains("n must be 1 to 12, is 13"));
-  CHECK_THROWS_WITH(net.apply_module(9, q::matrix<float>::Zero(4, 24), 4), Contains("m must be 0 to 3, is 9"));
+  CHECK_THROWS_WITH(net.apply_module(9, q::matrix<float>::Zero(4, 24), 4),
+                    Contains("m must be 0 to 3, is 9"));
   CHECK_THROWS_WITH(net.apply_module(0, q::matrix<float>::Zero(5, 24), 4), Contains("is 5 x 24"));
   CHECK_THROWS_WITH(q::nn::generate(net, {}, 3), Contains("prompt"));
   net.linears()[0].weight = q::nn::pass_through<float>([](auto& w) { w.resize(1, 1); });
   tokens[3] = 1;
-  CHECK_THROWS_WITH(net.loss({tokens.data(), 1, 5}), Contains("weight slot of blocks.0.attn.wq must keep 24 x 24, gave 1 x 1"));
+  CHECK_THROWS_WITH(net.loss({tokens.data(), 1, 5}),
+                    Contains("weight slot of blocks.0.attn.wq must keep 24 x 24, gave 1 x 1"));
 }
 
 TEST_CASE("NaN in a weight reaches the loss and is not hidden", "[nn]") {
@@ -282,4 +299,16 @@ TEST_CASE("NaN in a weight reaches the loss and is not hidden", "[nn]") {
     net.params()[net.linears()[1].parameter].value(0, 0) = std::numeric_limits<float>::quiet_NaN();
     CHECK(std::isnan(net.loss_and_grad({tokens.data(), 1, 11})));
   }
+}
+
+TEST_CASE("the default model learns: a step down the gradient lowers the loss", "[nn]") {
+  const auto tokens = some_tokens(q::nn::olmo2(6, 4), 32 * 129);
+  q::nn::transformer<float> model(
+      q::nn::olmo2(6, 4));  // 6 heads, 4 blocks, d 96, vocabulary 256, context 128
+  model.init(1);
+  q::thread_pool pool(2);
+  const double loss = model.loss_and_grad({tokens.data(), 32, 129}, pool.run());
+  CHECK(std::abs(loss - std::log(256.0)) < 0.2);
+  for (auto& p : model.params()) p.value -= 0.1f * p.grad;
+  CHECK(model.loss({tokens.data(), 32, 129}, pool.run()) < loss - 1e-3);
 }

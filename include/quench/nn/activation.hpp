@@ -1,5 +1,6 @@
 #pragma once
-/// \file  Squared ReLU (So et al. 2021), SwiGLU (Shazeer 2020) and exact GELU (Hendrycks and Gimpel 2016), with derivatives.
+/// \file  Squared ReLU (So et al. 2021), SwiGLU (Shazeer 2020) and exact GELU (Hendrycks and Gimpel 2016),
+/// with derivatives.
 #include <quench/nn/wide.hpp>
 
 #include <cmath>
@@ -37,7 +38,8 @@ void swiglu(const T* gate, const T* up, index n, T* act) {
     put(act + j, g * sigmoid<V>(g) * get<V>(up + j));
   });
 }
-/// From g = d act: dup = g silu(gate), dgate = g up sigmoid(gate) (1 + gate (1 - sigmoid(gate))). dgate may equal g.
+/// From g = d act: dup = g silu(gate), dgate = g up sigmoid(gate) (1 + gate (1 - sigmoid(gate))). dgate may
+/// equal g.
 template <class T>
 void swiglu_backward(const T* gate, const T* up, index n, const T* g, T* dgate, T* dup) {
   for_row<T>(n, [&]<class V>(index j, V) {
@@ -61,4 +63,4 @@ void gelu_backward(const T* pre, index n, T* g) {
   }
 }
 
-}  // namespace quench::nn::detail
+}  // namespace quench::inline QUENCH_ISA::nn::detail

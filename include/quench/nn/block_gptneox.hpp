@@ -1,5 +1,6 @@
 #pragma once
-/// \file  The GPT-NeoX block (Black et al. 2022): z = x + attention(ln1(x)) + fc2(gelu(fc1(ln2(x)))), biases everywhere.
+/// \file  The GPT-NeoX block (Black et al. 2022): z = x + attention(ln1(x)) + fc2(gelu(fc1(ln2(x)))), biases
+/// everywhere.
 #include <quench/nn/activation.hpp>
 #include <quench/nn/heads.hpp>
 #include <quench/nn/layer_norm.hpp>
@@ -11,7 +12,20 @@ template <class T>
 struct gptneox_block {
   static constexpr std::size_t linears = 4, parameters = 12;
   enum site : std::size_t { qkv, dense, fc1, fc2 };
-  enum param : std::size_t { gain1, bias1, p_qkv, b_qkv, p_dense, b_dense, gain2, bias2, p_fc1, b_fc1, p_fc2, b_fc2 };
+  enum param : std::size_t {
+    gain1,
+    bias1,
+    p_qkv,
+    b_qkv,
+    p_dense,
+    b_dense,
+    gain2,
+    bias2,
+    p_fc1,
+    b_fc1,
+    p_fc2,
+    b_fc2
+  };
 
   const pass<T>& p;
   index block;
@@ -25,14 +39,16 @@ struct gptneox_block {
     T *n1 = st.norm1.reshape(n, c.d), *n2 = st.norm2.reshape(n, c.d), *f = st.q.reshape(n, 3 * c.d);
     T *pre = st.pre.reshape(n, c.hidden), *act = st.act.reshape(n, c.hidden);
     T *a = p.own.da.reshape(n, c.d), *m = p.own.db.reshape(n, c.d);
-    layer_norm(x, n, c.d, p.param(w(gain1)), p.param(w(bias1)), T(c.norm_eps), st.mean1.reshape(n, 1), st.inv1.reshape(n, 1), n1);
+    layer_norm(x, n, c.d, p.param(w(gain1)), p.param(w(bias1)), T(c.norm_eps), st.mean1.reshape(n, 1),
+               st.inv1.reshape(n, 1), n1);
     p.report(block, "ln1.out", false, n1, n, c.d);
     linear_forward(p, s(qkv), n1, f);
     p.report(block, "attn.qkv", false, f, n, 3 * c.d);
     heads_forward<T>(p, block, st, fused_qkv(c, f), nullptr);
     linear_forward(p, s(dense), st.heads.data(), a);
     p.report(block, "attn.out", false, a, n, c.d);
-    layer_norm(x, n, c.d, p.param(w(gain2)), p.param(w(bias2)), T(c.norm_eps), st.mean2.reshape(n, 1), st.inv2.reshape(n, 1), n2);
+    layer_norm(x, n, c.d, p.param(w(gain2)), p.param(w(bias2)), T(c.norm_eps), st.mean2.reshape(n, 1),
+               st.inv2.reshape(n, 1), n2);
     p.report(block, "ln2.out", false, n2, n, c.d);
     linear_forward(p, s(fc1), n2, pre);
     gelu(pre, n * c.hidden, act);
@@ -40,7 +56,8 @@ struct gptneox_block {
     p.report(block, "mlp.pre", false, pre, n, c.hidden);
     p.report(block, "mlp.act", false, act, n, c.hidden);
     p.report(block, "mlp.out", false, m, n, c.d);
-    for_row<T>(n * c.d, [&]<class V>(index j, V) { put(z + j, get<V>(x + j) + get<V>(a + j) + get<V>(m + j)); });
+    for_row<T>(n * c.d,
+               [&]<class V>(index j, V) { put(z + j, get<V>(x + j) + get<V>(a + j) + get<V>(m + j)); });
     p.report(block, "resid_out", false, z, n, c.d);
   }
 
@@ -63,11 +80,11 @@ struct gptneox_block {
     p.report(block, "attn.qkv", true, df, n, 3 * c.d);
     linear_backward(p, s(qkv), st.norm1.data(), df, d1, false);
     p.report(block, "ln1.out", true, d1, n, c.d);
-    layer_norm_backward<T>(x, n, c.d, p.param(w(gain2)), st.mean2.data(), st.inv2.data(), d2, p.grad(w(gain2)),
-                           p.grad(w(bias2)), g, true);
-    layer_norm_backward<T>(x, n, c.d, p.param(w(gain1)), st.mean1.data(), st.inv1.data(), d1, p.grad(w(gain1)),
-                           p.grad(w(bias1)), g, true);
+    layer_norm_backward<T>(x, n, c.d, p.param(w(gain2)), st.mean2.data(), st.inv2.data(), d2,
+                           p.grad(w(gain2)), p.grad(w(bias2)), g, true);
+    layer_norm_backward<T>(x, n, c.d, p.param(w(gain1)), st.mean1.data(), st.inv1.data(), d1,
+                           p.grad(w(gain1)), p.grad(w(bias1)), g, true);
   }
 };
 
-}  // namespace quench::nn::detail
+}  // namespace quench::inline QUENCH_ISA::nn::detail

@@ -1,5 +1,6 @@
 #pragma once
-/// \file  The Llama block (Touvron et al. 2023): y = x + attention(norm(x)), z = y + W_down(silu(W_gate n) * W_up n), n = norm(y).
+/// \file  The Llama block (Touvron et al. 2023): y = x + attention(norm(x)), z = y + W_down(silu(W_gate n) *
+/// W_up n), n = norm(y).
 #include <quench/nn/activation.hpp>
 #include <quench/nn/heads.hpp>
 #include <quench/nn/linear.hpp>
@@ -43,7 +44,8 @@ struct llama_block {
     block_state<T>& st = p.state(block);
     const index n = p.rows();
     T *norm = st.norm2.reshape(n, c.d), *mlp = p.own.da.reshape(n, c.d);
-    T *gate = st.gate.reshape(n, c.hidden), *up = st.pre.reshape(n, c.hidden), *act = st.act.reshape(n, c.hidden);
+    T *gate = st.gate.reshape(n, c.hidden), *up = st.pre.reshape(n, c.hidden),
+      *act = st.act.reshape(n, c.hidden);
     rms_norm(y, n, c.d, p.param(w(norm2)), T(c.norm_eps), st.inv2.reshape(n, 1), norm);
     p.report(block, "mlp_norm.out", false, norm, n, c.d);
     linear_forward(p, s(w_gate), norm, gate);
@@ -68,7 +70,8 @@ struct llama_block {
     const model_config& c = p.config;
     block_state<T>& st = p.state(block);
     const index n = p.rows();
-    T *d1 = p.own.da.reshape(n, c.d), *dact = p.own.dh.reshape(n, c.hidden), *dup = p.own.dg.reshape(n, c.hidden);
+    T *d1 = p.own.da.reshape(n, c.d), *dact = p.own.dh.reshape(n, c.hidden),
+      *dup = p.own.dg.reshape(n, c.hidden);
     p.report(block, "resid_out", true, g, n, c.d);
     p.report(block, "mlp.out", true, g, n, c.d);
     linear_backward(p, s(w_down), st.act.data(), g, dact, false);
@@ -79,12 +82,14 @@ struct llama_block {
     linear_backward(p, s(w_gate), st.norm2.data(), dact, d1, false);
     linear_backward(p, s(w_up), st.norm2.data(), dup, d1, true);
     p.report(block, "mlp_norm.out", true, d1, n, c.d);
-    rms_norm_backward<T>(st.mid.data(), n, c.d, p.param(w(norm2)), st.inv2.data(), d1, p.grad(w(norm2)), g, true);
+    rms_norm_backward<T>(st.mid.data(), n, c.d, p.param(w(norm2)), st.inv2.data(), d1, p.grad(w(norm2)), g,
+                         true);
     p.report(block, "resid_mid", true, g, n, c.d);
     p.report(block, "attn.out", true, g, n, c.d);
     T* dheads = p.own.db.reshape(n, c.d);
     linear_backward(p, s(wo), st.heads.data(), g, dheads, false);
-    T *dq = p.own.dq.reshape(n, c.d), *dk = p.own.dk.reshape(n, c.kv_dim()), *dv = p.own.dv.reshape(n, c.kv_dim());
+    T *dq = p.own.dq.reshape(n, c.d), *dk = p.own.dk.reshape(n, c.kv_dim()),
+      *dv = p.own.dv.reshape(n, c.kv_dim());
     heads_backward<T>(p, block, st, separate_qkv(c, st.q.data(), st.k.data(), st.v.data()), nullptr, dheads,
                       separate_qkv(c, dq, dk, dv), nullptr);
     p.report(block, "attn.q", true, dq, n, c.d);
@@ -98,4 +103,4 @@ struct llama_block {
   }
 };
 
-}  // namespace quench::nn::detail
+}  // namespace quench::inline QUENCH_ISA::nn::detail

@@ -1,5 +1,6 @@
 #pragma once
-/// \file  The OLMo2-like block (paper 2509.23500 section 2): Y = x + norm(attention(x)), Z = Y + norm(W2 relu(W1 Y)^2).
+/// \file  The OLMo2-like block (paper 2509.23500 section 2): Y = x + norm(attention(x)), Z = Y + norm(W2
+/// relu(W1 Y)^2).
 #include <quench/nn/activation.hpp>
 #include <quench/nn/heads.hpp>
 #include <quench/nn/linear.hpp>
@@ -23,7 +24,8 @@ struct olmo2_block {
     const model_config& c = p.config;
     block_state<T>& st = p.state(block);
     const index n = p.rows();
-    T *q = st.q.reshape(n, c.d), *k = st.k.reshape(n, c.kv_dim()), *v = st.v.reshape(n, c.kv_dim()), *out = st.out.reshape(n, c.d);
+    T *q = st.q.reshape(n, c.d), *k = st.k.reshape(n, c.kv_dim()), *v = st.v.reshape(n, c.kv_dim()),
+      *out = st.out.reshape(n, c.d);
     linear_forward(p, s(wq), x, q);
     linear_forward(p, s(wk), x, k);
     linear_forward(p, s(wv), x, v);
@@ -65,7 +67,8 @@ struct olmo2_block {
     T *d1 = p.own.da.reshape(n, c.d), *dh = p.own.dh.reshape(n, c.hidden);
     p.report(block, "resid_out", true, g, n, c.d);
     p.report(block, "mlp_norm.out", true, g, n, c.d);
-    rms_norm_backward<T>(st.mlp.data(), n, c.d, p.param(w(norm2)), st.inv2.data(), g, p.grad(w(norm2)), d1, false);
+    rms_norm_backward<T>(st.mlp.data(), n, c.d, p.param(w(norm2)), st.inv2.data(), g, p.grad(w(norm2)), d1,
+                         false);
     p.report(block, "mlp.out", true, d1, n, c.d);
     linear_backward(p, s(w2), st.act.data(), d1, dh, false);
     p.report(block, "mlp.act", true, dh, n, c.hidden);
@@ -74,13 +77,15 @@ struct olmo2_block {
     linear_backward(p, s(w1), st.mid.data(), dh, g, true);
     p.report(block, "resid_mid", true, g, n, c.d);
     p.report(block, "attn_norm.out", true, g, n, c.d);
-    rms_norm_backward<T>(st.out.data(), n, c.d, p.param(w(norm1)), st.inv1.data(), g, p.grad(w(norm1)), d1, false);
+    rms_norm_backward<T>(st.out.data(), n, c.d, p.param(w(norm1)), st.inv1.data(), g, p.grad(w(norm1)), d1,
+                         false);
     p.report(block, "attn.out", true, d1, n, c.d);
     T* dheads = p.own.db.reshape(n, c.d);
     linear_backward(p, s(wo), st.heads.data(), d1, dheads, false);
-    T *dq = p.own.dq.reshape(n, c.d), *dk = p.own.dk.reshape(n, c.kv_dim()), *dv = p.own.dv.reshape(n, c.kv_dim());
-    heads_backward(p, block, st, separate_qkv(c, st.q.data(), st.k.data(), st.v.data()), p.param(w(scale)), dheads,
-                   separate_qkv(c, dq, dk, dv), p.grad(w(scale)));
+    T *dq = p.own.dq.reshape(n, c.d), *dk = p.own.dk.reshape(n, c.kv_dim()),
+      *dv = p.own.dv.reshape(n, c.kv_dim());
+    heads_backward(p, block, st, separate_qkv(c, st.q.data(), st.k.data(), st.v.data()), p.param(w(scale)),
+                   dheads, separate_qkv(c, dq, dk, dv), p.grad(w(scale)));
     p.report(block, "attn.q", true, dq, n, c.d);
     p.report(block, "attn.k", true, dk, n, c.kv_dim());
     p.report(block, "attn.v", true, dv, n, c.kv_dim());
@@ -101,4 +106,4 @@ struct olmo2_block {
   }
 };
 
-}  // namespace quench::nn::detail
+}  // namespace quench::inline QUENCH_ISA::nn::detail

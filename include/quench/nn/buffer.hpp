@@ -1,5 +1,6 @@
 #pragma once
-/// \file  Memory that grows and is then kept: the workspace of a step allocates only the first time a size is seen.
+/// \file  Memory that grows and is then kept: the workspace of a step allocates only the first time a size is
+/// seen.
 #include <quench/core/matrix.hpp>
 
 #include <algorithm>
@@ -18,7 +19,8 @@ class buffer {
     cols_ = cols;
     if (const index n = rows * cols; n > capacity_) {
       store_.reset();
-      store_.reset(static_cast<T*>(::operator new(static_cast<std::size_t>(n) * sizeof(T), std::align_val_t{64})));
+      store_.reset(
+          static_cast<T*>(::operator new (static_cast<std::size_t>(n) * sizeof(T), std::align_val_t{64})));
       std::uninitialized_fill_n(store_.get(), n, T(0));
       capacity_ = n;
     }
@@ -31,10 +33,10 @@ class buffer {
 
  private:
   struct release {
-    void operator()(T* p) const { ::operator delete(p, std::align_val_t{64}); }
+    void operator()(T* p) const { ::operator delete (p, std::align_val_t{64}); }
   };
   std::unique_ptr<T, release> store_;
   index rows_ = 0, cols_ = 0, capacity_ = 0;
 };
 
-}  // namespace quench::nn
+}  // namespace quench::inline QUENCH_ISA::nn

@@ -15,8 +15,10 @@ double cross_entropy_row(const T* z, index vocab, std::int32_t target, T* dlogit
   T most = -std::numeric_limits<T>::infinity();
   for_row<T>(vocab, [&]<class V>(index j, V) {
     const V a = get<V>(z + j);
-    if constexpr (std::is_same_v<V, T>) most = a > most ? a : most;
-    else top = a > top ? a : top;
+    if constexpr (std::is_same_v<V, T>)
+      most = a > most ? a : most;
+    else
+      top = a > top ? a : top;
   });
   if (const T m = max_lanes<T>(top); m > most) most = m;
   const double at_target = double(z[target]);
@@ -33,4 +35,4 @@ double cross_entropy_row(const T* z, index vocab, std::int32_t target, T* dlogit
   return double(most) + std::log(double(sum)) - at_target;
 }
 
-}  // namespace quench::nn::detail
+}  // namespace quench::inline QUENCH_ISA::nn::detail

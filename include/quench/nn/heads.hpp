@@ -1,5 +1,6 @@
 #pragma once
-/// \file  The attention of a block between its input and output matrices: rotation, unit norm or 1/sqrt(head_dim), softmax.
+/// \file  The attention of a block between its input and output matrices: rotation, unit norm or
+/// 1/sqrt(head_dim), softmax.
 #include <quench/nn/attention.hpp>
 #include <quench/nn/pass.hpp>
 #include <quench/nn/unit_norm.hpp>
@@ -25,13 +26,15 @@ qkv_rows<T> fused_qkv(const model_config& c, T* f) {
 
 /// Reports heads in the layout [head, position, width] for each sequence of the chunk.
 template <class T>
-void report_heads(const pass<T>& p, index block, std::string_view name, bool gradient, head_rows<const T> x, index heads) {
+void report_heads(const pass<T>& p, index block, std::string_view name, bool gradient, head_rows<const T> x,
+                  index heads) {
   if (!p.modules) return;
   const index w = p.config.head_dim();
   matrix<T> out(heads * p.length, w);
   for (index s = 0; s < p.sequences; ++s) {
     for (index h = 0; h < heads; ++h)
-      for (index t = 0; t < p.length; ++t) std::copy_n(x.at(s * p.length + t, h), w, out.row(h * p.length + t).data());
+      for (index t = 0; t < p.length; ++t)
+        std::copy_n(x.at(s * p.length + t, h), w, out.row(h * p.length + t).data());
     p.report(block, name, gradient, out.data(), out.rows(), w);
   }
 }
@@ -61,9 +64,11 @@ const T* scales_of(const pass<T>& p, const T* learned, buffer<T>& scratch) {
   return s;
 }
 
-/// Turns q and k in place, makes them unit length when a scale is learned, and writes state.probs and state.heads.
+/// Turns q and k in place, makes them unit length when a scale is learned, and writes state.probs and
+/// state.heads.
 template <class T>
-void heads_forward(const pass<T>& p, index block, block_state<T>& st, const qkv_rows<T>& x, const T* learned_scale) {
+void heads_forward(const pass<T>& p, index block, block_state<T>& st, const qkv_rows<T>& x,
+                   const T* learned_scale) {
   const model_config& c = p.config;
   const bool interleaved = c.arch != architecture::gptneox;
   rope(x.q, p.sequences, p.length, c.heads, p.cosines, p.sines, interleaved, false);
@@ -79,22 +84,22 @@ void heads_forward(const pass<T>& p, index block, block_state<T>& st, const qkv_
   const attention_shape a = shape_of(p);
   T* probs = st.probs.reshape(p.sequences * c.heads, a.head_size());
   T* out = st.heads.reshape(p.rows(), c.d);
-  attention<T>(a, x.q, x.k, x.v, scales_of(p, learned_scale, p.own.scales), probs, {out, c.d, c.head_dim()}, p.own.packed,
-               p.own.packed2);
+  attention<T>(a, x.q, x.k, x.v, scales_of(p, learned_scale, p.own.scales), probs, {out, c.d, c.head_dim()},
+               p.own.packed, p.own.packed2);
   report_probs(p, block, a, probs);
   p.report(block, "attn.heads", false, out, p.rows(), c.d);
 }
 
 /// From dheads [rows, d]: writes the gradients of q, k, v in front of rotation and norm; adds to dscale.
 template <class T>
-void heads_backward(const pass<T>& p, index block, block_state<T>& st, const qkv_rows<T>& x, const T* learned_scale,
-                    const T* dheads, const qkv_rows<T>& g, T* dscale) {
+void heads_backward(const pass<T>& p, index block, block_state<T>& st, const qkv_rows<T>& x,
+                    const T* learned_scale, const T* dheads, const qkv_rows<T>& g, T* dscale) {
   const model_config& c = p.config;
   const bool interleaved = c.arch != architecture::gptneox;
   p.report(block, "attn.heads", true, dheads, p.rows(), c.d);
-  attention_backward<T>(shape_of(p), x.q, x.k, x.v, scales_of(p, learned_scale, p.own.scales), st.probs.data(),
-                        {dheads, c.d, c.head_dim()}, g.q, g.k, g.v, dscale, p.own.packed, p.own.packed2, p.own.packed3,
-                        p.own.scores);
+  attention_backward<T>(shape_of(p), x.q, x.k, x.v, scales_of(p, learned_scale, p.own.scales),
+                        st.probs.data(), {dheads, c.d, c.head_dim()}, g.q, g.k, g.v, dscale, p.own.packed,
+                        p.own.packed2, p.own.packed3, p.own.scores);
   if (learned_scale) {
     report_heads<T>(p, block, "attn.q_unit", true, g.q, c.heads);
     report_heads<T>(p, block, "attn.k_unit", true, g.k, c.groups);
@@ -107,4 +112,4 @@ void heads_backward(const pass<T>& p, index block, block_state<T>& st, const qkv
   rope(g.k, p.sequences, p.length, c.groups, p.cosines, p.sines, interleaved, true);
 }
 
-}  // namespace quench::nn::detail
+}  // namespace quench::inline QUENCH_ISA::nn::detail

@@ -16,21 +16,25 @@ void layer_norm(const T* x, index n, index d, const T* gain, const T* bias, T ep
       return a * a;
     });
     const T s = inv[r] = T(1) / std::sqrt(squares / T(d) + eps);
-    for_row<T>(d, [&]<class V>(index j, V) { put(y + j, (get<V>(x + j) - m) * s * get<V>(gain + j) + get<V>(bias + j)); });
+    for_row<T>(d, [&]<class V>(index j, V) {
+      put(y + j, (get<V>(x + j) - m) * s * get<V>(gain + j) + get<V>(bias + j));
+    });
   }
 }
 
 /// Adds d gain and d bias; writes dx, or adds to it. With u = (x - mean) inv, g = dy * gain:
 /// dx = inv (g - mean(g) - u mean(g u)).
 template <class T>
-void layer_norm_backward(const T* x, index n, index d, const T* gain, const T* mean, const T* inv, const T* dy, T* dgain,
-                         T* dbias, T* dx, bool add) {
+void layer_norm_backward(const T* x, index n, index d, const T* gain, const T* mean, const T* inv,
+                         const T* dy, T* dgain, T* dbias, T* dx, bool add) {
   for (index r = 0; r < n; ++r, x += d, dy += d, dx += d) {
     const T m = mean[r], s = inv[r];
     const T g1 = sum_row<T>(d, [&]<class V>(index j, V) { return get<V>(dy + j) * get<V>(gain + j); }) / T(d);
-    const T gu = sum_row<T>(d, [&]<class V>(index j, V) {
-                   return get<V>(dy + j) * get<V>(gain + j) * ((get<V>(x + j) - m) * s);
-                 }) / T(d);
+    const T gu = sum_row<T>(d,
+                            [&]<class V>(index j, V) {
+                              return get<V>(dy + j) * get<V>(gain + j) * ((get<V>(x + j) - m) * s);
+                            }) /
+                 T(d);
     for_row<T>(d, [&]<class V>(index j, V) {
       const V u = (get<V>(x + j) - m) * s, g = get<V>(dy + j);
       const V out = (g * get<V>(gain + j) - g1 - u * gu) * s;
@@ -41,4 +45,4 @@ void layer_norm_backward(const T* x, index n, index d, const T* gain, const T* m
   }
 }
 
-}  // namespace quench::nn::detail
+}  // namespace quench::inline QUENCH_ISA::nn::detail

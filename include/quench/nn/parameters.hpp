@@ -1,6 +1,6 @@
 #pragma once
-/// \file  The parameters of a model: names, shapes, order, roles, and where training starts (N(0, 0.02^2), gains 1,
-/// biases 0, head scales sqrt(head_dim); paper 2509.23500 section 2).
+/// \file  The parameters of a model: names, shapes, order, roles, and where training starts (N(0, 0.02^2),
+/// gains 1, biases 0, head scales sqrt(head_dim); paper 2509.23500 section 2).
 #include <quench/core/random.hpp>
 #include <quench/nn/config.hpp>
 #include <quench/optim/param.hpp>
@@ -9,7 +9,8 @@
 
 namespace quench::inline QUENCH_ISA::nn {
 
-/// Every tensor of the model in order, zero, with its gradient allocated. Matrices are [out, in]; vectors 1 x n.
+/// Every tensor of the model in order, zero, with its gradient allocated. Matrices are [out, in]; vectors 1 x
+/// n.
 template <class T>
 basic_param_list<T> make_parameters(const model_config& c) {
   c.check();
@@ -17,7 +18,9 @@ basic_param_list<T> make_parameters(const model_config& c) {
   const auto add = [&](std::string name, index rows, index cols, role kind) {
     all.push_back({std::move(name), matrix<T>::Zero(rows, cols), matrix<T>::Zero(rows, cols), kind});
   };
-  const auto hidden = [&](std::string name, index rows, index cols) { add(std::move(name), rows, cols, role::hidden); };
+  const auto hidden = [&](std::string name, index rows, index cols) {
+    add(std::move(name), rows, cols, role::hidden);
+  };
   const auto vector = [&](std::string name, index n) { add(std::move(name), 1, n, role::vector); };
   add("embed", c.vocab, c.d, role::embedding);
   for (index i = 0; i < c.blocks; ++i) {
@@ -77,7 +80,8 @@ constexpr std::uint64_t hash_name(std::string_view name) {  // FNV-1a (Fowler, N
 }
 }  // namespace detail
 
-/// Start values: a pure function of (seed, name, position), so a model grown by a block keeps the start of the others.
+/// Start values: a pure function of (seed, name, position), so a model grown by a block keeps the start of
+/// the others.
 template <class T>
 void initialise(basic_param_list<T>& params, const model_config& c, std::uint64_t seed) {
   for (auto& p : params) {
@@ -96,4 +100,4 @@ void initialise(basic_param_list<T>& params, const model_config& c, std::uint64_
   }
 }
 
-}  // namespace quench::nn
+}  // namespace quench::inline QUENCH_ISA::nn

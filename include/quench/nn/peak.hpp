@@ -1,5 +1,6 @@
 #pragma once
-/// \file  The bound of dense arithmetic, measured: how many multiply-adds a second this machine does on registers alone.
+/// \file  The bound of dense arithmetic, measured: how many multiply-adds a second this machine does on
+/// registers alone.
 #include <quench/core/parallel.hpp>
 #include <quench/nn/wide.hpp>
 
@@ -8,7 +9,8 @@
 namespace quench::inline QUENCH_ISA::nn {
 
 namespace detail {
-/// Operations of `rounds` rounds of independent multiply-adds (a multiplication and an addition count 2), native width.
+/// Operations of `rounds` rounds of independent multiply-adds (a multiplication and an addition count 2),
+/// native width.
 template <class T>
 QUENCH_NOINLINE double multiply_add(std::int64_t rounds, T* sink) {
   constexpr int chains = simd::vector_registers >= 32 ? 16 : 10;
@@ -24,9 +26,9 @@ QUENCH_NOINLINE double multiply_add(std::int64_t rounds, T* sink) {
 }
 }  // namespace detail
 
-/// Peak multiply-add operations a second of `workers` bodies side by side on `run` (1: this thread alone): the sum over
-/// workers of the best of `tries` stretches of about a millisecond, short enough that other programs spare some of them.
-/// Measure it on the threads, and in the process, of what it is compared with.
+/// Peak multiply-add operations a second of `workers` bodies side by side on `run` (1: this thread alone):
+/// the sum over workers of the best of `tries` stretches of about a millisecond, short enough that other
+/// programs spare some of them. Measure it on the threads, and in the process, of what it is compared with.
 template <class T>
 double peak_flops(index workers = 1, const executor& run = {}, int tries = 30) {
   using clock = std::chrono::steady_clock;
@@ -46,4 +48,4 @@ double peak_flops(index workers = 1, const executor& run = {}, int tries = 30) {
   return sum;
 }
 
-}  // namespace quench::nn
+}  // namespace quench::inline QUENCH_ISA::nn

@@ -6,7 +6,8 @@
 
 namespace quench::inline QUENCH_ISA::nn::detail {
 
-/// y[n, d] = norm(x) * gain, or base + that when `base` is given (y may equal base). inv[n] keeps 1/sqrt(mean + eps).
+/// y[n, d] = norm(x) * gain, or base + that when `base` is given (y may equal base). inv[n] keeps 1/sqrt(mean
+/// + eps).
 template <class T>
 void rms_norm(const T* x, index n, index d, const T* gain, T eps, T* inv, T* y, const T* base = nullptr) {
   for (index r = 0; r < n; ++r, x += d, y += d) {
@@ -25,10 +26,12 @@ void rms_norm(const T* x, index n, index d, const T* gain, T eps, T* inv, T* y, 
 
 /// Adds d gain; writes dx, or adds to it. With s = inv, g = dy * gain: dx = s g - x s^3 mean(g x).
 template <class T>
-void rms_norm_backward(const T* x, index n, index d, const T* gain, const T* inv, const T* dy, T* dgain, T* dx, bool add) {
+void rms_norm_backward(const T* x, index n, index d, const T* gain, const T* inv, const T* dy, T* dgain,
+                       T* dx, bool add) {
   for (index r = 0; r < n; ++r, x += d, dy += d, dx += d) {
     const T s = inv[r];
-    const T gx = sum_row<T>(d, [&]<class V>(index j, V) { return get<V>(dy + j) * get<V>(gain + j) * get<V>(x + j); });
+    const T gx =
+        sum_row<T>(d, [&]<class V>(index j, V) { return get<V>(dy + j) * get<V>(gain + j) * get<V>(x + j); });
     const T c = s * s * s * (gx / T(d));
     for_row<T>(d, [&]<class V>(index j, V) {
       const V a = get<V>(x + j), g = get<V>(dy + j);
@@ -39,4 +42,4 @@ void rms_norm_backward(const T* x, index n, index d, const T* gain, const T* inv
   }
 }
 
-}  // namespace quench::nn::detail
+}  // namespace quench::inline QUENCH_ISA::nn::detail

@@ -22,7 +22,8 @@ void rope_tables(index positions, index rotary, double base, buffer<T>& cosines,
   }
 }
 
-/// Pairs (2j, 2j+1), in place: even' = even cos - odd sin, odd' = odd cos + even sin. `back`: the other way round.
+/// Pairs (2j, 2j+1), in place: even' = even cos - odd sin, odd' = odd cos + even sin. `back`: the other way
+/// round.
 template <class T>
 QUENCH_INLINE void rope_interleaved(T* x, index half, const T* c, const T* s, bool back) {
   for (index j = 0; j < half; ++j) {
@@ -53,15 +54,17 @@ struct head_rows {
 
 /// Turns `heads` heads of `sequences` x `length` rows by their position in the sequence (or back).
 template <class T>
-void rope(head_rows<T> x, index sequences, index length, index heads, const buffer<T>& cosines, const buffer<T>& sines,
-          bool interleaved, bool back) {
+void rope(head_rows<T> x, index sequences, index length, index heads, const buffer<T>& cosines,
+          const buffer<T>& sines, bool interleaved, bool back) {
   const index half = cosines.cols();
   for (index r = 0; r < sequences * length; ++r) {
     const T *c = cosines.data() + r % length * half, *s = sines.data() + r % length * half;
     for (index h = 0; h < heads; ++h)
-      if (interleaved) rope_interleaved(x.at(r, h), half, c, s, back);
-      else rope_half(x.at(r, h), half, c, s, back);
+      if (interleaved)
+        rope_interleaved(x.at(r, h), half, c, s, back);
+      else
+        rope_half(x.at(r, h), half, c, s, back);
   }
 }
 
-}  // namespace quench::nn::detail
+}  // namespace quench::inline QUENCH_ISA::nn::detail

@@ -47,9 +47,15 @@ std::vector<linear_site<T>> make_sites(const model_config& c, const basic_param_
 template <class T, class Use>
 void with_block(const pass<T>& p, index block, Use&& use) {
   switch (p.config.arch) {
-    case architecture::olmo2: use(olmo2_block<T>{p, block}); break;
-    case architecture::llama: use(llama_block<T>{p, block}); break;
-    case architecture::gptneox: use(gptneox_block<T>{p, block}); break;
+    case architecture::olmo2:
+      use(olmo2_block<T>{p, block});
+      break;
+    case architecture::llama:
+      use(llama_block<T>{p, block});
+      break;
+    case architecture::gptneox:
+      use(gptneox_block<T>{p, block});
+      break;
   }
 }
 
@@ -60,8 +66,11 @@ void final_norm(const pass<T>& p, const T* x, T* y) {
   const bool layered = c.arch == architecture::gptneox;
   const std::size_t gain = p.params.size() - (c.tied ? 0 : 1) - (layered ? 2 : 1);
   T* inv = p.own.inv_final.reshape(p.rows(), 1);
-  if (layered) layer_norm(x, p.rows(), c.d, p.param(gain), p.param(gain + 1), T(c.norm_eps), p.own.mean_final.reshape(p.rows(), 1), inv, y);
-  else rms_norm(x, p.rows(), c.d, p.param(gain), T(c.norm_eps), inv, y);
+  if (layered)
+    layer_norm(x, p.rows(), c.d, p.param(gain), p.param(gain + 1), T(c.norm_eps),
+               p.own.mean_final.reshape(p.rows(), 1), inv, y);
+  else
+    rms_norm(x, p.rows(), c.d, p.param(gain), T(c.norm_eps), inv, y);
 }
 /// dx from dy; adds the gradients of gain and bias.
 template <class T>
@@ -71,8 +80,10 @@ void final_norm_backward(const pass<T>& p, const T* x, const T* dy, T* dx) {
   const std::size_t gain = p.params.size() - (c.tied ? 0 : 1) - (layered ? 2 : 1);
   const T* inv = p.own.inv_final.data();
   if (layered)
-    layer_norm_backward(x, p.rows(), c.d, p.param(gain), p.own.mean_final.data(), inv, dy, p.grad(gain), p.grad(gain + 1), dx, false);
-  else rms_norm_backward(x, p.rows(), c.d, p.param(gain), inv, dy, p.grad(gain), dx, false);
+    layer_norm_backward(x, p.rows(), c.d, p.param(gain), p.own.mean_final.data(), inv, dy, p.grad(gain),
+                        p.grad(gain + 1), dx, false);
+  else
+    rms_norm_backward(x, p.rows(), c.d, p.param(gain), inv, dy, p.grad(gain), dx, false);
 }
 
-}  // namespace quench::nn::detail
+}  // namespace quench::inline QUENCH_ISA::nn::detail

@@ -1,5 +1,6 @@
 #pragma once
-/// \file  A place in a linear for a quantizer: any method with forward(x, tape) and backward(g, tape) (design idea 7).
+/// \file  A place in a linear for a quantizer: any method with forward(x, tape) and backward(g, tape) (design
+/// idea 7).
 #include <quench/core/matrix.hpp>
 
 #include <concepts>
@@ -8,14 +9,15 @@
 
 namespace quench::inline QUENCH_ISA::nn {
 
-/// Type-erased quantizer of a weight [out, in] or of the inputs [tokens, in] of a linear. Empty: the value itself is used.
-/// Holds anything with a nested `tape` and
+/// Type-erased quantizer of a weight [out, in] or of the inputs [tokens, in] of a linear. Empty: the value
+/// itself is used. Holds anything with a nested `tape` and
 ///
 ///     matrix<T> forward(const matrix<T>& x, tape&) const;       // what the product uses instead of x
 ///     matrix<T> backward(const matrix<T>& g, const tape&) const; // d loss / d x from d loss / d forward(x)
 ///
-/// An input slot is called from several threads at once (each with its own tape), once for each chunk of sequences: the
-/// result of a row may depend on that row only. A weight slot is called once a step with the whole matrix.
+/// An input slot is called from several threads at once (each with its own tape), once for each chunk of
+/// sequences: the result of a row may depend on that row only. A weight slot is called once a step with the
+/// whole matrix.
 template <class T>
 class slot {
  public:
@@ -30,11 +32,12 @@ class slot {
 
   slot() = default;
   template <class M>
-    requires(!std::same_as<std::remove_cvref_t<M>, slot> && requires(const M& m, const matrix<T>& x, typename M::tape& t) {
-      { m.forward(x, t) } -> std::convertible_to<matrix<T>>;
-      { m.backward(x, t) } -> std::convertible_to<matrix<T>>;
-    })
-  slot(M m) : method_(std::make_shared<holder<M>>(std::move(m))) {}  // NOLINT(google-explicit-constructor)
+  requires(!std::same_as<std::remove_cvref_t<M>, slot> &&
+           requires(const M& m, const matrix<T>& x, typename M::tape& t) {
+             { m.forward(x, t) } -> std::convertible_to<matrix<T>>;
+             { m.backward(x, t) } -> std::convertible_to<matrix<T>>;
+           }) slot(M m)
+      : method_(std::make_shared<holder<M>>(std::move(m))) {}  // NOLINT(google-explicit-constructor)
 
   explicit operator bool() const { return method_ != nullptr; }
   std::unique_ptr<tape> make_tape() const { return method_->make_tape(); }
@@ -69,8 +72,8 @@ class slot {
   std::shared_ptr<const method> method_;
 };
 
-/// A slot whose forward rewrites a copy in place by `map(matrix<T>&)` and whose backward passes the gradient through
-/// (straight-through estimator, Bengio et al. 2013):
+/// A slot whose forward rewrites a copy in place by `map(matrix<T>&)` and whose backward passes the gradient
+/// through (straight-through estimator, Bengio et al. 2013):
 ///
 ///     site.weight = nn::pass_through<float>([](auto& w) { fake_quant_into<int4>(w, w); });
 template <class T, class Map>
@@ -88,4 +91,4 @@ slot<T> pass_through(Map map) {
   return method{std::move(map)};
 }
 
-}  // namespace quench::nn
+}  // namespace quench::inline QUENCH_ISA::nn

@@ -1,15 +1,17 @@
 #pragma once
-/// \file  Decoder-only transformers with a hand-written backward: OLMo2-like, Llama and GPT-NeoX in one frame.
+/// \file  Decoder-only transformers with a hand-written backward: OLMo2-like, Llama and GPT-NeoX in one
+/// frame.
 #include <quench/core/parallel.hpp>
+#include <quench/nn/chunk.hpp>
 #include <quench/nn/cross_entropy.hpp>
 #include <quench/nn/parameters.hpp>
-#include <quench/nn/sites.hpp>
 
 namespace quench::inline QUENCH_ISA::nn {
 
-/// How a batch is cut, whatever the threads: sequence s of B belongs to shard floor(s S / B), S = min(shards, B); a shard
-/// walks its sequences in chunks of about `rows` tokens. Gradients are summed inside a shard in order, then over shards in
-/// order: results depend on these two numbers, never on the executor. At most `shards` threads find work.
+/// How a batch is cut, whatever the threads: sequence s of B belongs to shard floor(s S / B), S = min(shards,
+/// B); a shard walks its sequences in chunks of about `rows` tokens. Gradients are summed inside a shard in
+/// order, then over shards in order: results depend on these two numbers, never on the executor. At most
+/// `shards` threads find work.
 struct partition {
   index shards = 4;
   index rows = 256;
@@ -17,18 +19,23 @@ struct partition {
 
 /// A model: parameters, gradients, quantizer slots, observers, and the workspace of a step.
 ///
-/// T is float or double. Values are read from params() at every call, so an optimizer may change them in between.
-/// Memory of a training step, in numbers: for each of min(shards, sequences) shards one gradient (parameter_count) and
-/// the states of one chunk, about rows * blocks * (8 d + 2 kv + 2 hidden + heads * length); packed weights twice
-/// parameter_count. After the first step of a shape nothing is allocated (slots and observers may).
-/// Not safe for concurrent calls on one model. Non-finite numbers propagate into loss and gradients.
+/// T is float or double. Values are read from params() at every call, so an optimizer may change them in
+/// between. Memory of a training step, in numbers: for each of min(shards, sequences) shards one gradient
+/// (parameter_count) and the states of one chunk, about rows * blocks * (8 d + 2 kv + 2 hidden + heads *
+/// length); packed weights twice parameter_count. After the first step of a shape nothing is allocated (slots
+/// and observers may). Not safe for concurrent calls on one model. Non-finite numbers propagate into loss and
+/// gradients.
 template <class T>
 class transformer {
  public:
   /// Parameters start at zero; call init or fill params(). \throws error when the config is inconsistent
   explicit transformer(const model_config& config, partition cut = {})
-      : config_(config), cut_(cut), params_(make_parameters<T>(config)), sites_(detail::make_sites(config, params_)) {
-    expects(cut.shards >= 1 && cut.rows >= 1, "transformer: shards and rows must be at least 1, are {} and {}", cut.shards, cut.rows);
+      : config_(config),
+        cut_(cut),
+        params_(make_parameters<T>(config)),
+        sites_(detail::make_sites(config, params_)) {
+    expects(cut.shards >= 1 && cut.rows >= 1,
+            "transformer: shards and rows must be at least 1, are {} and {}", cut.shards, cut.rows);
     ready_.resize(sites_.size());
     detail::rope_tables(config.ctx, config.rotary_dim(), config.rope_base, cosines_, sines_);
   }
@@ -43,17 +50,18 @@ class transformer {
   /// Every linear in the order they run, the output matrix last; set `weight` and `input` to quantize it.
   std::vector<linear_site<T>>& linears() { return sites_; }
   const std::vector<linear_site<T>>& linears() const { return sites_; }
-  /// A slot for the embedding as the lookup reads it (a tied output matrix has its own slots, in linears().back()).
+  /// A slot for the embedding as the lookup reads it (a tied output matrix has its own slots, in
+  /// linears().back()).
   slot<T>& lookup() { return lookup_; }
 
-  /// Calls `see` with every linear's name and input, in order of sequences; an empty function ends that. While an observer
-  /// is set, work is done in the calling thread.
+  /// Calls `see` with every linear's name and input, in order of sequences; an empty function ends that.
+  /// While an observer is set, work is done in the calling thread.
   void observe_inputs(input_observer<T> see) { inputs_ = std::move(see); }
   /// Calls `see` with the output of every module, and in backward with the gradient of that output.
   void observe_modules(module_observer<T> see) { modules_ = std::move(see); }
 
-  /// Mean nats per predicted token (summed in double). \throws error: no sequences, length outside 2 .. ctx + 1, a token
-  /// outside the vocabulary
+  /// Mean nats per predicted token (summed in double). \throws error: no sequences, length outside 2 .. ctx +
+  /// 1, a token outside the vocabulary
   double loss(const batch_view& batch, const executor& run = {}) { return step(batch, run, false); }
 
   /// The same, and params()[i].grad = d loss / d value (overwritten, not added to).
@@ -66,15 +74,17 @@ class transformer {
     prepare(run, false);
     open_shards(1, false);
     const auto p = make_pass(0, 1, n, false);
-    forward(p, tokens, n);
+    detail::chunk_forward(p, table(), tokens, n);
     return Eigen::Map<const matrix<T>>(p.own.logits.data(), n, config_.vocab);
   }
 
-  /// The model as a chain x -> module 0 -> ... -> logits. olmo2 and llama: the attention and the MLP half of each block with
-  /// their residual, then final_norm and head; gptneox: whole blocks (its halves read the same input).
+  /// The model as a chain x -> module 0 -> ... -> logits. olmo2 and llama: the attention and the MLP half of
+  /// each block with their residual, then final_norm and head; gptneox: whole blocks (its halves read the
+  /// same input).
   index module_count() const { return config_.blocks * halves() + 2; }
   std::string module_name(index m) const {
-    expects(m >= 0 && m < module_count(), "transformer::module_name: m must be 0 to {}, is {}", module_count() - 1, m);
+    expects(m >= 0 && m < module_count(), "transformer::module_name: m must be 0 to {}, is {}",
+            module_count() - 1, m);
     if (m == module_count() - 1) return "head";
     if (m == module_count() - 2) return "final_norm";
     const std::string block = "blocks." + std::to_string(m / halves());
@@ -96,25 +106,31 @@ class transformer {
     for (index r = 0; r < n; ++r) x.row(r) = table().row(tokens[r]);
     return x;
   }
-  /// Module m on x: whole sequences of `length` rows below each other. Slots act; nothing is kept for a backward.
+  /// Module m on x: whole sequences of `length` rows below each other. Slots act; nothing is kept for a
+  /// backward.
   matrix<T> apply_module(index m, const matrix<T>& x, index length) {
-    expects(m >= 0 && m < module_count(), "transformer::apply_module: m must be 0 to {}, is {}", module_count() - 1, m);
+    expects(m >= 0 && m < module_count(), "transformer::apply_module: m must be 0 to {}, is {}",
+            module_count() - 1, m);
     expects(x.cols() == config_.d && length >= 1 && length <= config_.ctx && x.rows() % length == 0,
-            "transformer::apply_module: x must be sequences of {} rows (at most {}) by {}, is {} x {}", length, config_.ctx,
-            config_.d, x.rows(), x.cols());
+            "transformer::apply_module: x must be sequences of {} rows (at most {}) by {}, is {} x {}",
+            length, config_.ctx, config_.d, x.rows(), x.cols());
     const auto [first, last] = module_linears(m);
     for (auto i = first; i < last; ++i) detail::prepare_linear(sites_[i], params_, ready_[i], false);
     open_shards(1, false);
     const auto p = make_pass(0, x.rows() / length, length, false);
     const bool is_head = m == module_count() - 1;
     matrix<T> y(x.rows(), is_head ? config_.vocab : config_.d);
-    if (is_head) detail::linear_forward(p, sites_.size() - 1, x.data(), y.data());
-    else if (m == module_count() - 2) detail::final_norm(p, x.data(), y.data());
+    if (is_head)
+      detail::linear_forward(p, sites_.size() - 1, x.data(), y.data());
+    else if (m == module_count() - 2)
+      detail::final_norm(p, x.data(), y.data());
     else
       detail::with_block(p, m / halves(), [&](const auto& block) {
         if constexpr (requires { block.mlp_branch(x.data(), y.data()); }) {
-          if (m % 2 == 0) block.attention_branch(x.data(), y.data());
-          else block.mlp_branch(x.data(), y.data());
+          if (m % 2 == 0)
+            block.attention_branch(x.data(), y.data());
+          else
+            block.mlp_branch(x.data(), y.data());
         } else {
           block.forward(x.data(), y.data());
         }
@@ -129,7 +145,8 @@ class transformer {
 
   void check_tokens(const std::int32_t* tokens, index n) const {
     for (index i = 0; i < n; ++i)
-      expects(tokens[i] >= 0 && tokens[i] < config_.vocab, "transformer: token {} must be 0 to {}, is {}", i, config_.vocab - 1, tokens[i]);
+      expects(tokens[i] >= 0 && tokens[i] < config_.vocab, "transformer: token {} must be 0 to {}, is {}", i,
+              config_.vocab - 1, tokens[i]);
   }
   void prepare_lookup() {
     if (!lookup_) return;
@@ -139,66 +156,38 @@ class transformer {
   void prepare(const executor& run, bool backward) {
     prepare_lookup();
     for_all(run, static_cast<index>(sites_.size()), [&](index i) {
-      detail::prepare_linear(sites_[static_cast<std::size_t>(i)], params_, ready_[static_cast<std::size_t>(i)], backward);
+      detail::prepare_linear(sites_[static_cast<std::size_t>(i)], params_,
+                             ready_[static_cast<std::size_t>(i)], backward);
     });
   }
   void open_shards(index count, bool backward) {
     if (shards_.size() < static_cast<std::size_t>(count)) shards_.resize(static_cast<std::size_t>(count));
+    const auto states = static_cast<std::size_t>(backward ? config_.blocks : 1);
     for (auto& s : shards_) {
-      s.blocks.resize(static_cast<std::size_t>(backward ? config_.blocks : 1) > s.blocks.size() ? static_cast<std::size_t>(backward ? config_.blocks : 1) : s.blocks.size());
+      if (s.blocks.size() < states) s.blocks.resize(states);
       s.stream.resize(static_cast<std::size_t>(config_.blocks) + 1);
       s.inputs.resize(sites_.size());
       s.grads.resize(params_.size() + (split_head() ? 1 : 0));
     }
   }
   detail::pass<T> make_pass(std::size_t shard, index sequences, index length, bool keep) {
-    return {config_, params_, sites_, ready_, cosines_, sines_, shards_[shard], sequences, length, keep,
-            inputs_ ? &inputs_ : nullptr, modules_ ? &modules_ : nullptr};
+    return {config_,
+            params_,
+            sites_,
+            ready_,
+            cosines_,
+            sines_,
+            shards_[shard],
+            sequences,
+            length,
+            keep,
+            inputs_ ? &inputs_ : nullptr,
+            modules_ ? &modules_ : nullptr};
   }
-  T* stream(const detail::pass<T>& p, index i) const {
-    return p.own.stream[static_cast<std::size_t>(p.keep ? i : i % 2)].reshape(p.rows(), config_.d);
-  }
-
-  /// Inputs of sequence s are tokens[s * stride] ...; leaves p.own.logits [rows, vocab].
-  void forward(const detail::pass<T>& p, const std::int32_t* tokens, index stride) {
-    const index d = config_.d;
-    T* x = stream(p, 0);
-    for (index r = 0; r < p.rows(); ++r)
-      std::copy_n(table().data() + tokens[r / p.length * stride + r % p.length] * d, d, x + r * d);
-    p.report(-1, "embed.out", false, x, p.rows(), d);
-    for (index i = 0; i < config_.blocks; ++i) {
-      T* z = stream(p, i + 1);
-      detail::with_block(p, i, [&](const auto& block) { block.forward(x, z); });
-      x = z;
-    }
-    T* norm = p.own.final_norm.reshape(p.rows(), d);
-    T* logits = p.own.logits.reshape(p.rows(), config_.vocab);
-    detail::final_norm(p, x, norm);
-    p.report(-1, "final_norm.out", false, norm, p.rows(), d);
-    detail::linear_forward(p, sites_.size() - 1, norm, logits);
-    p.report(-1, "logits", false, logits, p.rows(), config_.vocab);
-  }
-  /// p.own.logits holds d loss / d logits.
-  void backward(const detail::pass<T>& p, const std::int32_t* tokens, index stride) {
-    const index d = config_.d;
-    T *g = p.own.dstream.reshape(p.rows(), d), *dnorm = p.own.da.reshape(p.rows(), d);
-    p.report(-1, "logits", true, p.own.logits.data(), p.rows(), config_.vocab);
-    detail::linear_backward(p, sites_.size() - 1, p.own.final_norm.data(), p.own.logits.data(), dnorm, false);
-    p.report(-1, "final_norm.out", true, dnorm, p.rows(), d);
-    detail::final_norm_backward(p, p.own.stream.back().data(), dnorm, g);
-    for (index i = config_.blocks; i-- > 0;)
-      detail::with_block(p, i, [&](const auto& block) { block.backward(p.own.stream[static_cast<std::size_t>(i)].data(), g); });
-    p.report(-1, "embed.out", true, g, p.rows(), d);
-    for (index r = 0; r < p.rows(); ++r) {
-      T* to = p.grad(0) + tokens[r / p.length * stride + r % p.length] * d;
-      const T* from = g + r * d;
-      detail::for_row<T>(d, [&]<class V>(index j, V) { detail::put(to + j, detail::get<V>(to + j) + detail::get<V>(from + j)); });
-    }
-  }
-
   double step(const batch_view& b, const executor& given, bool backprop) {
     expects(b.sequences >= 1, "transformer: a batch must have at least 1 sequence, has {}", b.sequences);
-    expects(b.length >= 2 && b.length <= config_.ctx + 1, "transformer: length must be 2 to ctx + 1 = {}, is {}", config_.ctx + 1, b.length);
+    expects(b.length >= 2 && b.length <= config_.ctx + 1,
+            "transformer: length must be 2 to ctx + 1 = {}, is {}", config_.ctx + 1, b.length);
     expects(b.stride == 0 || b.stride >= 1, "transformer: stride must not be negative, is {}", b.stride);
     for (index s = 0; s < b.sequences; ++s) check_tokens(b.sequence(s), b.length);
     const executor none;
@@ -220,12 +209,13 @@ class transformer {
       const index last = b.sequences * (k + 1) / count;
       for (index s = b.sequences * k / count; s < last; s += each) {
         const auto p = make_pass(static_cast<std::size_t>(k), std::min(each, last - s), length, backprop);
-        forward(p, b.sequence(s), stride);
+        detail::chunk_forward(p, table(), b.sequence(s), stride);
         for (index r = 0; r < p.rows(); ++r) {
           T* z = own.logits.data() + r * config_.vocab;
-          own.loss += detail::cross_entropy_row(z, config_.vocab, b.sequence(s + r / length)[r % length + 1], backprop ? z : nullptr, weight);
+          own.loss += detail::cross_entropy_row(z, config_.vocab, b.sequence(s + r / length)[r % length + 1],
+                                                backprop ? z : nullptr, weight);
         }
-        if (backprop) backward(p, b.sequence(s), stride);
+        if (backprop) detail::chunk_backward(p, b.sequence(s), stride);
       }
     });
     if (backprop) reduce(run, static_cast<std::size_t>(count));
@@ -241,7 +231,8 @@ class transformer {
       for (std::size_t k = 0; k < count; ++k) {
         const T* from = shards_[k].grads[i].data();
         detail::for_row<T>(g.size(), [&]<class V>(index j, V) {
-          detail::put(out + j, k == 0 ? detail::get<V>(from + j) : detail::get<V>(out + j) + detail::get<V>(from + j));
+          detail::put(out + j,
+                      k == 0 ? detail::get<V>(from + j) : detail::get<V>(out + j) + detail::get<V>(from + j));
         });
       }
     };
@@ -285,4 +276,4 @@ class transformer {
   module_observer<T> modules_;
 };
 
-}  // namespace quench::nn
+}  // namespace quench::inline QUENCH_ISA::nn

@@ -14,9 +14,13 @@ template <class T>
 using wide = simd::vec<T, simd::lanes_of<T>>;
 
 template <class V, class T>
-QUENCH_INLINE V get(const T* p) { return simd::load_vec<V>(p); }
+QUENCH_INLINE V get(const T* p) {
+  return simd::load_vec<V>(p);
+}
 template <class V, class T>
-QUENCH_INLINE void put(T* p, V v) { simd::store_vec(p, v); }
+QUENCH_INLINE void put(T* p, V v) {
+  simd::store_vec(p, v);
+}
 
 /// Calls body(i, V{}) for whole vectors V, then for single T.
 template <class T, class Body>
@@ -62,12 +66,17 @@ QUENCH_INLINE T sum_row(index n, Body&& body) {
 }
 
 template <class V>
-struct lane_of { using type = std::remove_cvref_t<decltype(V{}[0])>; };
+struct lane_of {
+  using type = std::remove_cvref_t<decltype(V{}[0])>;
+};
 template <std::floating_point T>
-struct lane_of<T> { using type = T; };
+struct lane_of<T> {
+  using type = T;
+};
 
-/// e^x to 2 ulp for x <= 88 (float) or 709 (double); 0 below -87 and -708; NaN stays NaN. Cody and Waite 1980: x = n ln 2 + r,
-/// |r| <= ln 2 / 2, Taylor in r, 2^n from the low bits of n + a large number that carries the exponent's bias.
+/// e^x to 2 ulp for x <= 88 (float) or 709 (double); 0 below -87 and -708; NaN stays NaN. Cody and Waite
+/// 1980: x = n ln 2 + r, |r| <= ln 2 / 2, Taylor in r, 2^n from the low bits of n + a large number that
+/// carries the exponent's bias.
 template <class V>
 QUENCH_INLINE V exp_of(V x) {
   using T = typename lane_of<V>::type;
@@ -85,8 +94,8 @@ QUENCH_INLINE V exp_of(V x) {
     for (const double k : {1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0, 1.0}) p = p * r + T(k);
   } else {
     p = V{} + T(1.0 / 6227020800);
-    for (const double k : {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720,
-                           1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0, 1.0})
+    for (const double k : {1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320,
+                           1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5, 1.0, 1.0})
       p = p * r + T(k);
   }
   constexpr int exponent = single ? 23 : 52;
@@ -98,4 +107,4 @@ QUENCH_INLINE V exp_of(V x) {
   }
 }
 
-}  // namespace quench::nn::detail
+}  // namespace quench::inline QUENCH_ISA::nn::detail
