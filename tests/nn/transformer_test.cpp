@@ -303,8 +303,7 @@ TEST_CASE("NaN in a weight reaches the loss and is not hidden", "[nn]") {
 
 TEST_CASE("the default model learns: a step down the gradient lowers the loss", "[nn]") {
   const auto tokens = some_tokens(q::nn::olmo2(6, 4), 32 * 129);
-  q::nn::transformer<float> model(
-      q::nn::olmo2(6, 4));  // 6 heads, 4 blocks, d 96, vocabulary 256, context 128
+  q::nn::transformer<float> model(q::nn::olmo2(6, 4));  // d 96, vocabulary 256, context 128
   model.init(1);
   q::thread_pool pool(2);
   const double loss = model.loss_and_grad({tokens.data(), 32, 129}, pool.run());
