@@ -22,7 +22,7 @@ struct request {
   std::string out = "out/optimizers", optimizers, model = "6,4,96", data, quantizers = "w4,w3,w4a4", architecture = "olmo2", seeds = "1";
   std::vector<std::string> train, validation;
   std::int64_t steps = 0;
-  int sequences = 16, length = 128, points = 20, windows = 64;
+  int sequences = 16, length = 128, points = 0, windows = 0;
   double clip = 1.0;
   unsigned threads = std::max(1u, std::thread::hardware_concurrency());
   bool quick = false, fresh = false, profile = false, list = false, head = false;
@@ -147,7 +147,9 @@ table profile_table(const std::vector<std::pair<std::string, q::study::session>>
 }
 
 int run_all(request r) {
-  if (r.steps == 0) r.steps = r.quick ? 60 : 400;
+  if (r.steps == 0) r.steps = r.quick ? 60 : 600;
+  if (r.points == 0) r.points = r.quick ? 10 : 20;
+  if (r.windows == 0) r.windows = r.quick ? 32 : 64;
   q::study::corpus data;
   const auto runs = plan(r, data);
   std::vector<std::string> ids;
@@ -226,13 +228,13 @@ void add_study(CLI::App& app, int& code) {
   auto r = std::make_shared<request>();
   command->add_option("--out", r->out, "Folder of the study; a finished or started one is continued")->type_name("DIR")->capture_default_str();
   command->add_option("--optimizers", r->optimizers, "Names with optional settings, or 'all': adamw,muon:lr=0.02,weight_decay=0.1")->type_name("LIST");
-  command->add_option("--steps", r->steps, "Optimizer steps of a run (default 400, with --quick 60)")->check(CLI::PositiveNumber);
+  command->add_option("--steps", r->steps, "Optimizer steps of a run (default 600, with --quick 60)")->check(CLI::PositiveNumber);
   command->add_option("--model", r->model, "Heads, blocks, width")->type_name("H,N,D")->capture_default_str();
   command->add_option("--architecture", r->architecture, "olmo2 or llama")->capture_default_str();
   command->add_option("--sequences", r->sequences, "Windows a step")->check(CLI::PositiveNumber)->capture_default_str();
   command->add_option("--length", r->length, "Predictions a window")->check(CLI::PositiveNumber)->capture_default_str();
-  command->add_option("--points", r->points, "Looks at the model along a run")->check(CLI::PositiveNumber)->capture_default_str();
-  command->add_option("--eval-windows", r->windows, "Validation windows of a look")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--points", r->points, "Looks at the model along a run (default 20, with --quick 10)")->check(CLI::PositiveNumber);
+  command->add_option("--eval-windows", r->windows, "Validation windows of a look (default 64, with --quick 32)")->check(CLI::PositiveNumber);
   command->add_option("--quantizers", r->quantizers, "What to measure: w4, w4a4, or specs SPEC[+SPEC]")->type_name("LIST")->capture_default_str();
   command->add_flag("--quantize-head", r->head, "Quantize the output matrix too");
   command->add_option("--clip", r->clip, "Largest global gradient norm, 0 for none")->check(CLI::NonNegativeNumber)->capture_default_str();
