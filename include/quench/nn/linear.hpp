@@ -11,7 +11,7 @@ void prepare_linear(const linear_site<T>& site, const basic_param_list<T>& param
                     bool backward) {
   const matrix<T>* w = &params[site.parameter].value;
   if (site.weight) {
-    if (!r.tape) r.tape = site.weight.make_tape();
+    site.weight.ready(r.tape);
     site.weight.forward(*w, r.quantized, *r.tape);
     expects(r.quantized.rows() == w->rows() && r.quantized.cols() == w->cols(),
             "transformer: the weight slot of {} must keep {} x {}, gave {} x {}", site.name, w->rows(),
@@ -32,7 +32,7 @@ void linear_forward(const pass<T>& p, std::size_t i, const T* x, T* y) {
   if (p.inputs) (*p.inputs)(site.name, {x, n, in, in});
   if (site.input) {
     auto& q = p.own.inputs[i];
-    if (!q.tape) q.tape = site.input.make_tape();
+    site.input.ready(q.tape);
     q.raw = Eigen::Map<const matrix<T>>(x, n, in);
     site.input.forward(q.raw, q.quantized, *q.tape);
     expects(q.quantized.rows() == n && q.quantized.cols() == in,

@@ -28,6 +28,10 @@ class slot {
     tape(tape&&) noexcept = default;
     tape& operator=(tape&&) noexcept = default;
     virtual ~tape() = default;
+
+   private:
+    friend class slot;
+    std::shared_ptr<const void> owner_;  // the method it was made for
   };
 
   slot() = default;
@@ -40,7 +44,12 @@ class slot {
       : method_(std::make_shared<holder<M>>(std::move(m))) {}  // NOLINT(google-explicit-constructor)
 
   explicit operator bool() const { return method_ != nullptr; }
-  std::unique_ptr<tape> make_tape() const { return method_->make_tape(); }
+  /// Makes `t` a tape of this slot's method, unless it is one.
+  void ready(std::unique_ptr<tape>& t) const {
+    if (t && t->owner_ == method_) return;
+    t = method_->make_tape();
+    t->owner_ = method_;
+  }
   void forward(const matrix<T>& x, matrix<T>& out, tape& t) const { method_->forward(x, out, t); }
   void backward(const matrix<T>& g, matrix<T>& out, tape& t) const { method_->backward(g, out, t); }
 

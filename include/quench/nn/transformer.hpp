@@ -150,7 +150,7 @@ class transformer {
   }
   void prepare_lookup() {
     if (!lookup_) return;
-    if (!lookup_tape_) lookup_tape_ = lookup_.make_tape();
+    lookup_.ready(lookup_tape_);
     lookup_.forward(params_[0].value, lookup_table_, *lookup_tape_);
   }
   void prepare(const executor& run, bool backward) {
