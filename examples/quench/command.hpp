@@ -18,7 +18,8 @@ struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Each adds its subcommand (or several) to the program; the callback's work runs after parsing and sets `code`.
+/// Each adds its subcommand (or several) to the program; the callback's work runs after parsing and sets
+/// `code`.
 void add_study(CLI::App& app, int& code);
 void add_eval(CLI::App& app, int& code);
 void add_generate(CLI::App& app, int& code);

@@ -16,8 +16,10 @@ std::vector<cell> facts() {
   bool infinite = false, nan = false, negative_zero = false;
   for (unsigned code = 0; code < (1u << F::bits); ++code) {
     const double v = double(F::decode(code));
-    if (std::isnan(v)) nan = true;
-    else if (std::isinf(v)) infinite = true;
+    if (std::isnan(v))
+      nan = true;
+    else if (std::isinf(v))
+      infinite = true;
     else {
       negative_zero = negative_zero || (v == 0 && std::signbit(v));
       values.insert(v);
@@ -31,8 +33,13 @@ std::vector<cell> facts() {
   also(negative_zero, "-0");
   also(infinite, "Inf");
   also(nan, "NaN");
-  return {std::string(F::name), std::int64_t(F::bits), std::int64_t(values.size()), *values.begin(), *values.rbegin(),
-          positive == values.end() ? std::numeric_limits<double>::quiet_NaN() : *positive, special.empty() ? std::string("-") : special};
+  return {std::string(F::name),
+          std::int64_t(F::bits),
+          std::int64_t(values.size()),
+          *values.begin(),
+          *values.rbegin(),
+          positive == values.end() ? std::numeric_limits<double>::quiet_NaN() : *positive,
+          special.empty() ? std::string("-") : special};
 }
 
 }  // namespace
@@ -42,7 +49,13 @@ void add_formats(CLI::App& app, int& code) {
   auto out = std::make_shared<outputs>();
   add_outputs(*command, *out);
   command->callback([out, &code] {
-    table t({{"format"}, {"bits"}, {"values"}, {"least", "%.6g"}, {"largest", "%.6g"}, {"smallest positive", "%.6g"}, {"also holds"}});
+    table t({{"format"},
+             {"bits"},
+             {"values"},
+             {"least", "%.6g"},
+             {"largest", "%.6g"},
+             {"smallest positive", "%.6g"},
+             {"also holds"}});
     quench::builtin_formats::for_each([&]<class F>(F) { t.add(facts<F>()); });
     out->print(t);
     code = done;

@@ -1,4 +1,5 @@
-// quench: quantization and training dynamics from the command line. One file a subcommand; this one parses and reports.
+// quench: quantization and training dynamics from the command line. One file a subcommand; this one parses
+// and reports.
 #include "command.hpp"
 
 #include <quench/core/error.hpp>
@@ -26,8 +27,10 @@ void watch_signals() {
 int stop_signal() { return arrived; }
 
 void add_outputs(CLI::App& command, outputs& out) {
-  command.add_option("--json", out.json, "Write the table as JSON to this file (- for stdout)")->type_name("FILE");
-  command.add_option("--csv", out.csv, "Write the table as CSV to this file (- for stdout)")->type_name("FILE");
+  command.add_option("--json", out.json, "Write the table as JSON to this file (- for stdout)")
+      ->type_name("FILE");
+  command.add_option("--csv", out.csv, "Write the table as CSV to this file (- for stdout)")
+      ->type_name("FILE");
 }
 
 std::vector<std::string> split_list(const std::string& text, const std::string& option) {
@@ -55,7 +58,9 @@ int main(int argc, char** argv) {
 #endif
   std::signal(SIGPIPE, SIG_DFL);
   CLI::App app{"Quantization and training dynamics of neural networks", "quench"};
-  const std::string version = std::to_string(QUENCH_VERSION_MAJOR) + '.' + std::to_string(QUENCH_VERSION_MINOR) + '.' + std::to_string(QUENCH_VERSION_PATCH);
+  const std::string version = std::to_string(QUENCH_VERSION_MAJOR) + '.' +
+                              std::to_string(QUENCH_VERSION_MINOR) + '.' +
+                              std::to_string(QUENCH_VERSION_PATCH);
   app.set_version_flag("--version", version);
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
@@ -67,7 +72,9 @@ int main(int argc, char** argv) {
   cli::add_stats(app, code);
   cli::add_formats(app, code);
   cli::add_report(app, code);
-  app.failure_message([](const CLI::App*, const CLI::Error& e) { return std::string("quench: ") + e.what() + "\nRun 'quench --help' or 'quench SUBCOMMAND --help'.\n"; });
+  app.failure_message([](const CLI::App*, const CLI::Error& e) {
+    return std::string("quench: ") + e.what() + "\nRun 'quench --help' or 'quench SUBCOMMAND --help'.\n";
+  });
 
   try {
     app.parse(argc, argv);
@@ -79,7 +86,8 @@ int main(int argc, char** argv) {
   } catch (const quench::io_error& e) {
     std::fprintf(stderr, "quench: %s\n", e.what());
     return cli::failed;
-  } catch (const quench::error& e) {  // a precondition the command line did not check itself: the caller's values are wrong
+  } catch (const quench::error&
+               e) {  // a precondition the command line did not check itself: the caller's values are wrong
     std::fprintf(stderr, "quench: %s\n", e.what());
     return cli::usage;
   } catch (const std::bad_alloc&) {

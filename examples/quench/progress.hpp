@@ -1,5 +1,6 @@
 #pragma once
-/// \file  Progress of long work on stderr: a bar with rate and time left on a terminal, a plain line now and then elsewhere.
+/// \file  Progress of long work on stderr: a bar with rate and time left on a terminal, a plain line now and
+/// then elsewhere.
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -14,7 +15,8 @@ class progress {
   progress& operator=(const progress&) = delete;
   ~progress();  ///< ends the line of the bar
 
-  /// `done` counted from 0 to total; `note` is shown at the end, for example the loss. Cheap: draws at most 10 times a second.
+  /// `done` counted from 0 to total; `note` is shown at the end, for example the loss. Cheap: draws at most
+  /// 10 times a second.
   void update(std::int64_t done, const std::string& note = {});
 
  private:

@@ -14,7 +14,9 @@ void add_report(CLI::App& app, int& code) {
   command->add_option("DIR", *folder, "Folder of the study")->required();
   command->callback([folder, &code] {
     const std::filesystem::path file = std::filesystem::path(*folder) / "report.html";
-    quench::study::write_report(file, quench::io::read_records(std::filesystem::path(*folder) / "records.jsonl").rows, embedded_assets());
+    quench::study::write_report(
+        file, quench::io::read_records(std::filesystem::path(*folder) / "records.jsonl").rows,
+        embedded_assets());
     std::printf("%s\n", file.string().c_str());
     code = done;
   });

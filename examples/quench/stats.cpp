@@ -17,12 +17,20 @@ namespace q = quench;
 template <class M>
 void add_row(table& t, const std::string& name, const M& w) {
   const q::moments m = q::summarize(w);
-  t.add({name, std::to_string(w.rows()) + " x " + std::to_string(w.cols()), m.mean(), m.rms(), m.abs_max(), m.max_to_rms(),
-         q::max_to_median(w), q::max_to_mean(w), m.kurtosis()});
+  t.add({name, std::to_string(w.rows()) + " x " + std::to_string(w.cols()), m.mean(), m.rms(), m.abs_max(),
+         m.max_to_rms(), q::max_to_median(w), q::max_to_mean(w), m.kurtosis()});
 }
 
 int run(const std::string& file, const outputs& out) {
-  table t({{"tensor"}, {"shape"}, {"mean", "%.3g"}, {"rms", "%.4g"}, {"max", "%.4g"}, {"max/rms", "%.2f"}, {"max/median", "%.2f"}, {"max/mean", "%.2f"}, {"kurtosis", "%.2f"}});
+  table t({{"tensor"},
+           {"shape"},
+           {"mean", "%.3g"},
+           {"rms", "%.4g"},
+           {"max", "%.4g"},
+           {"max/rms", "%.2f"},
+           {"max/median", "%.2f"},
+           {"max/mean", "%.2f"},
+           {"kurtosis", "%.2f"}});
   const auto ext = std::filesystem::path(file).extension();
   if (ext == ".safetensors") {
     const q::io::safetensors_file source(file);

@@ -46,7 +46,8 @@ std::string exact(double x) {
 }
 
 void table::add(std::vector<cell> row) {
-  quench::expects(row.size() == columns_.size(), "table::add: a row must have {} cells, has {}", columns_.size(), row.size());
+  quench::expects(row.size() == columns_.size(), "table::add: a row must have {} cells, has {}",
+                  columns_.size(), row.size());
   rows_.push_back(std::move(row));
 }
 
@@ -62,17 +63,22 @@ std::string table::text() const {
     out += right ? pad + s : s + pad;
     out += c + 1 < columns_.size() ? "  " : "\n";
   };
-  const auto is_text = [&](std::size_t c) { return !rows_.empty() && std::holds_alternative<std::string>(rows_.front()[c]); };
+  const auto is_text = [&](std::size_t c) {
+    return !rows_.empty() && std::holds_alternative<std::string>(rows_.front()[c]);
+  };
   for (std::size_t c = 0; c < columns_.size(); ++c) put(c, columns_[c].name, !is_text(c));
   for (std::size_t c = 0; c < columns_.size(); ++c) put(c, std::string(widths[c], '-'), false);
   for (const auto& row : rows_)
-    for (std::size_t c = 0; c < columns_.size(); ++c) put(c, shown(row[c], columns_[c].format), !std::holds_alternative<std::string>(row[c]));
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      put(c, shown(row[c], columns_[c].format), !std::holds_alternative<std::string>(row[c]));
   return out;
 }
 
 std::string table::csv() const {
   std::string out;
-  const auto put = [&](std::size_t c, const std::string& s) { out += quoted(s) + (c + 1 < columns_.size() ? "," : "\n"); };
+  const auto put = [&](std::size_t c, const std::string& s) {
+    out += quoted(s) + (c + 1 < columns_.size() ? "," : "\n");
+  };
   for (std::size_t c = 0; c < columns_.size(); ++c) put(c, columns_[c].name);
   for (const auto& row : rows_)
     for (std::size_t c = 0; c < columns_.size(); ++c) {
@@ -107,8 +113,10 @@ void outputs::print(const table& t) const {
   if (json != "-" && csv != "-") std::fputs(t.text().c_str(), stdout);
   const auto write = [](const std::string& where, const std::string& what) {
     if (where.empty()) return;
-    if (where == "-") std::fputs(what.c_str(), stdout);
-    else quench::io::write_file(where, what);
+    if (where == "-")
+      std::fputs(what.c_str(), stdout);
+    else
+      quench::io::write_file(where, what);
   };
   write(json, t.json().dump(2) + "\n");
   write(csv, t.csv());

@@ -35,7 +35,8 @@ class table {
 /// Where results go besides stdout: `--json FILE` and `--csv FILE`, `-` for stdout instead of the table.
 struct outputs {
   std::string json, csv;
-  void print(const table& t) const;  ///< the table to stdout unless a file is `-`; the files written atomically
+  void print(
+      const table& t) const;  ///< the table to stdout unless a file is `-`; the files written atomically
 };
 
 /// Shortest decimal that reads back as the same double; "NaN", "Infinity", "-Infinity" otherwise.

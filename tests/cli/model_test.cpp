@@ -14,18 +14,22 @@ namespace {
 fs::path stories() {
   const char* told = std::getenv("QUENCH_SHARED_DIR");
   for (const fs::path& shared : {fs::path(told ? told : ""), fs::path(QUENCH_SOURCE_DIR) / "../shared"})
-    if (const auto at = shared / "goldens/weights/stories260K"; !shared.empty() && fs::exists(at / "stories260K.bin")) return at;
+    if (const auto at = shared / "goldens/weights/stories260K";
+        !shared.empty() && fs::exists(at / "stories260K.bin"))
+      return at;
   return {};
 }
 
-constexpr const char* absent = "stories260K is not there; set QUENCH_SHARED_DIR to the folder that holds goldens/";
+constexpr const char* absent =
+    "stories260K is not there; set QUENCH_SHARED_DIR to the folder that holds goldens/";
 
 }  // namespace
 
 TEST_CASE("stories260K: full precision and round-to-nearest weights have the golden losses") {
   const fs::path at = stories();
   if (at.empty()) return skip(absent);
-  const auto r = quench_run({"eval", (at / "stories260K.bin").string(), "--tokens", (at / "tokens_sampled_8x256.npy").string(), "--spec",
+  const auto r = quench_run({"eval", (at / "stories260K.bin").string(), "--tokens",
+                             (at / "tokens_sampled_8x256.npy").string(), "--spec",
                              "none,int8,int6,int5,int4,int3,int2", "--json", "-"});
   INFO(r.err);
   REQUIRE(r.code == 0);
@@ -61,10 +65,12 @@ TEST_CASE("stories260K: logits along the greedy tokens") {
 TEST_CASE("stories260K: generate gives the golden text") {
   const fs::path at = stories();
   if (at.empty()) return skip(absent);
-  const auto r = quench_run({"generate", (at / "stories260K.bin").string(), "--tokenizer", (at / "tok512.bin").string()});
+  const auto r = quench_run(
+      {"generate", (at / "stories260K.bin").string(), "--tokenizer", (at / "tok512.bin").string()});
   INFO(r.err);
   CHECK(r.code == 0);
-  std::string golden = json::parse(quench::io::read_file(at / "golden.json"))["greedy_text"].get<std::string>();
+  std::string golden =
+      json::parse(quench::io::read_file(at / "golden.json"))["greedy_text"].get<std::string>();
   if (golden.ends_with(" ...")) golden.resize(golden.size() - 4);
   CHECK(r.out.starts_with(golden));
 }
@@ -76,11 +82,14 @@ TEST_CASE("a model survives saving, and eval reads it") {
   quench::study::save_model(at / "model.safetensors", model.config(), model.params());
   const auto back = quench::study::load_model<float>(at / "model.safetensors");
   CHECK(back.config() == model.config());
-  for (std::size_t i = 0; i < model.params().size(); ++i) CHECK(back.params()[i].value == model.params()[i].value);
+  for (std::size_t i = 0; i < model.params().size(); ++i)
+    CHECK(back.params()[i].value == model.params()[i].value);
   std::string text;
   for (int i = 0; i < 500; ++i) text += char('a' + i * i % 17);
   quench::io::write_file(at / "text.txt", text);
-  const std::vector<std::string> eval{"eval", (at / "model.safetensors").string(), "--tokens", (at / "text.txt").string(), "--json", "-", "--spec"};
+  const std::vector<std::string> eval{
+      "eval",  (at / "model.safetensors").string(), "--tokens", (at / "text.txt").string(), "--json", "-",
+      "--spec"};
   const auto with = [&](std::vector<std::string> more) {
     auto all = eval;
     all.insert(all.end(), more.begin(), more.end());
@@ -93,7 +102,8 @@ TEST_CASE("a model survives saving, and eval reads it") {
   CHECK(rows[0]["nll"].get<double>() == Approx(std::log(256.0)).epsilon(0.05));
   CHECK(rows[0]["predictions"] == 499 / 32 * 32);
   CHECK(rows[1]["nll"] != rows[0]["nll"]);
-  const auto generated = quench_run({"generate", (at / "model.safetensors").string(), "--prompt", "abc", "--tokens", "5"});
+  const auto generated =
+      quench_run({"generate", (at / "model.safetensors").string(), "--prompt", "abc", "--tokens", "5"});
   CHECK(generated.code == 0);
   CHECK(generated.out.starts_with("abc"));
   CHECK(generated.out.size() == 3 + 5 + 1);
@@ -108,7 +118,8 @@ TEST_CASE("a model survives saving, and eval reads it") {
   CHECK(contains(brief.err, "has 10 tokens, a window needs 33"));
   const auto bytes = quench::io::read_file(at / "model.safetensors");
   quench::io::write_file(at / "cut.safetensors", bytes.substr(0, bytes.size() / 2));
-  const auto cut = quench_run({"eval", (at / "cut.safetensors").string(), "--tokens", (at / "text.txt").string()});
+  const auto cut =
+      quench_run({"eval", (at / "cut.safetensors").string(), "--tokens", (at / "text.txt").string()});
   CHECK(cut.code == 1);
   CHECK(contains(cut.err, "cut.safetensors"));
 }

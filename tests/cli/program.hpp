@@ -1,16 +1,17 @@
 #pragma once
-/// \file  Runs the command-line program as its users do: a process, its exit code, its two outputs, signals, limits.
+/// \file  Runs the command-line program as its users do: a process, its exit code, its two outputs, signals,
+/// limits.
 #include <quench/io/atomic_file.hpp>
 
-#include <chrono>
-#include <csignal>
 #include <fcntl.h>
-#include <filesystem>
-#include <string>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <string>
+#include <thread>
 #include <vector>
 
 namespace fs = std::filesystem;
@@ -20,7 +21,8 @@ struct scratch {
   fs::path path;
   scratch() {
     static int serial = 0;
-    path = fs::temp_directory_path() / ("quench-cli-" + std::to_string(::getpid()) + "-" + std::to_string(serial++));
+    path = fs::temp_directory_path() /
+           ("quench-cli-" + std::to_string(::getpid()) + "-" + std::to_string(serial++));
     fs::remove_all(path);
     fs::create_directories(path);
   }
@@ -38,9 +40,12 @@ struct result {
 /// A started program. Its outputs go to files, so that it never waits for us.
 class process {
  public:
-  explicit process(std::vector<std::string> args, rlim_t file_size_limit = RLIM_INFINITY, const char* stdout_to = nullptr) {
+  explicit process(std::vector<std::string> args, rlim_t file_size_limit = RLIM_INFINITY,
+                   const char* stdout_to = nullptr) {
     static int serial = 0;
-    base_ = (fs::temp_directory_path() / ("quench-cli-out-" + std::to_string(::getpid()) + "-" + std::to_string(serial++))).string();
+    base_ = (fs::temp_directory_path() /
+             ("quench-cli-out-" + std::to_string(::getpid()) + "-" + std::to_string(serial++)))
+                .string();
     args.insert(args.begin(), QUENCH_PROGRAM);
     const std::string out = stdout_to ? stdout_to : base_ + ".out", err = base_ + ".err";
     std::vector<char*> argv;
@@ -48,7 +53,8 @@ class process {
     argv.push_back(nullptr);
     pid_ = ::fork();
     if (pid_ == 0) {
-      const int o = ::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644), e = ::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+      const int o = ::open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644),
+                e = ::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
       ::dup2(o, 1), ::dup2(e, 2);
       const rlimit limit{file_size_limit, file_size_limit};
       if (file_size_limit != RLIM_INFINITY) ::setrlimit(RLIMIT_FSIZE, &limit);
@@ -68,10 +74,12 @@ class process {
     int status = 0;
     ::waitpid(pid_, &status, 0);
     pid_ = -1;
-    const auto text = [](const std::string& file) { return fs::exists(file) ? quench::io::read_file(file) : std::string(); };
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status), text(base_ + ".out"), text(base_ + ".err")};
+    const auto text = [](const std::string& file) {
+      return fs::exists(file) ? quench::io::read_file(file) : std::string();
+    };
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status), text(base_ + ".out"),
+            text(base_ + ".err")};
   }
-
 
  private:
   pid_t pid_ = -1;
@@ -90,4 +98,6 @@ bool wait_until(Ready ready) {
   return false;
 }
 
-inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != text.npos;
+}

@@ -16,12 +16,21 @@ std::string text(int seed) {
 }
 
 /// A study that takes a second: arguments for `folder`, with files in it.
-std::vector<std::string> tiny(const scratch& at, const std::string& folder, std::vector<std::string> more = {}) {
+std::vector<std::string> tiny(const scratch& at, const std::string& folder,
+                              std::vector<std::string> more = {}) {
   for (const int k : {0, 1})
     if (const auto f = at / ("text" + std::to_string(k)); !fs::exists(f)) quench::io::write_file(f, text(k));
-  std::vector<std::string> args{"study", "optimizers", "--out", (at / folder).string(), "--train", (at / "text0").string(),
-                                "--validation", (at / "text1").string(), "--model", "3,1,12", "--length", "16", "--sequences", "2",
-                                "--eval-windows", "4", "--points", "10", "--optimizers", "adamw,muon", "--threads", "1"};
+  std::vector<std::string> args{"study",          "optimizers",
+                                "--out",          (at / folder).string(),
+                                "--train",        (at / "text0").string(),
+                                "--validation",   (at / "text1").string(),
+                                "--model",        "3,1,12",
+                                "--length",       "16",
+                                "--sequences",    "2",
+                                "--eval-windows", "4",
+                                "--points",       "10",
+                                "--optimizers",   "adamw,muon",
+                                "--threads",      "1"};
   const bool has_steps = std::find(more.begin(), more.end(), "--steps") != more.end();
   if (!has_steps) args.insert(args.end(), {"--steps", "30"});
   args.insert(args.end(), more.begin(), more.end());
@@ -49,7 +58,8 @@ std::size_t lines_written(const fs::path& study) {
 
 TEST_CASE("a study ends with a table, records, a summary and a report") {
   const scratch at;
-  const auto r = quench_run(tiny(at, "s", {"--csv", (at / "table.csv").string(), "--json", (at / "table.json").string()}));
+  const auto r = quench_run(
+      tiny(at, "s", {"--csv", (at / "table.csv").string(), "--json", (at / "table.json").string()}));
   INFO(r.err);
   REQUIRE(r.code == 0);
   CHECK(contains(r.out, "optimizer"));
@@ -72,7 +82,8 @@ TEST_CASE("a study ends with a table, records, a summary and a report") {
   CHECK(list.code == 0);
   CHECK(contains(list.out, "ok"));
 
-  CHECK(quench_run(tiny(at, "two", {"--threads", "2"})).code == 0);  // another folder, two threads: the same bytes
+  CHECK(quench_run(tiny(at, "two", {"--threads", "2"})).code ==
+        0);  // another folder, two threads: the same bytes
   CHECK(read_file(at / "two/records.jsonl") == before);
   CHECK(read_file(at / "two/summary.csv") == read_file(at / "s/summary.csv"));
 }
@@ -107,7 +118,8 @@ TEST_CASE("SIGINT and SIGTERM finish the record, say how to continue, and exit w
     const auto r = p.wait();
     CHECK(r.code == 128 + signal);
     CHECK(contains(r.err, "the same command continues it"));
-    for (const auto& f : run_folders(at / "s")) CHECK(quench::io::read_records(f / "records.jsonl").cut_bytes == 0);
+    for (const auto& f : run_folders(at / "s"))
+      CHECK(quench::io::read_records(f / "records.jsonl").cut_bytes == 0);
   }
   REQUIRE(quench_run(tiny(at, "s", {"--steps", "2000"})).code == 0);
   CHECK(read_file(at / "s/records.jsonl") == read_file(at / "whole/records.jsonl"));
@@ -133,7 +145,8 @@ TEST_CASE("a full disk: a message, and everything recorded before stands") {
   CHECK(r.code == 1);
   CHECK(contains(r.err, "checkpoint.safetensors"));
   CHECK(contains(r.err, "File too large"));
-  for (const auto& f : run_folders(at / "s")) CHECK(quench::io::read_records(f / "records.jsonl").cut_bytes == 0);
+  for (const auto& f : run_folders(at / "s"))
+    CHECK(quench::io::read_records(f / "records.jsonl").cut_bytes == 0);
   REQUIRE(quench_run(tiny(at, "s")).code == 0);  // with room again it continues
   CHECK(read_file(at / "s/records.jsonl") == read_file(at / "whole/records.jsonl"));
 
@@ -164,7 +177,8 @@ TEST_CASE("a truncated checkpoint: refused by name, and --fresh starts again") {
 
 TEST_CASE("wrong requests end with 2 and name what is wrong and what there is") {
   const scratch at;
-  const auto refused = [&](std::vector<std::string> more, int code, std::initializer_list<const char*> parts) {
+  const auto refused = [&](std::vector<std::string> more, int code,
+                           std::initializer_list<const char*> parts) {
     const auto r = quench_run(tiny(at, "s", std::move(more)));
     INFO(r.err);
     CHECK(r.code == code);
@@ -193,7 +207,8 @@ TEST_CASE("wrong requests end with 2 and name what is wrong and what there is") 
 
 TEST_CASE("an unwritable folder is refused") {
   if (::geteuid() == 0) {
-    const auto r = quench_run({"study", "optimizers", "--out", "/proc/quench", "--quick"});  // even root cannot
+    const auto r =
+        quench_run({"study", "optimizers", "--out", "/proc/quench", "--quick"});  // even root cannot
     CHECK(r.code == 1);
     CHECK(contains(r.err, "/proc/quench"));
     return;

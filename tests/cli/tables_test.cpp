@@ -54,7 +54,8 @@ TEST_CASE("stats reads npy and safetensors, one row a tensor") {
   CHECK(rows[0]["max/median"].get<double>() == Approx(2.5));
   CHECK(rows[0]["rms"].get<double>() == Approx(std::sqrt(80.0 / 8)));
 
-  const std::vector<quench::io::tensor_data> tensors{quench::io::tensor_of("first", m), quench::io::tensor_of("second", m)};
+  const std::vector<quench::io::tensor_data> tensors{quench::io::tensor_of("first", m),
+                                                     quench::io::tensor_of("second", m)};
   quench::io::write_safetensors(at / "m.safetensors", tensors);
   const auto s = quench_run({"stats", (at / "m.safetensors").string()});
   CHECK(s.code == 0);

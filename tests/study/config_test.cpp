@@ -81,7 +81,8 @@ TEST_CASE("the hash follows what results depend on, and nothing else") {
 
 TEST_CASE("the hash is FNV-1a, finished") {
   CHECK(study::hasher().add("", 0).value() == mix_bits(0xCBF29CE484222325ull, 0));
-  CHECK(study::hasher().add("a", 1).value() == mix_bits(0xAF63DC4C8601EC8Cull, 0));  // published FNV-1a 64 of "a"
+  CHECK(study::hasher().add("a", 1).value() ==
+        mix_bits(0xAF63DC4C8601EC8Cull, 0));  // published FNV-1a 64 of "a"
   CHECK(study::hex16(0x0123456789ABCDEFull) == "0123456789abcdef");
 }
 

@@ -20,8 +20,13 @@ struct scratch {
 
 study::corpus text() {
   study::corpus d;
-  for (int i = 0; i < 4000; ++i) d.train.push_back(32 + (i * i / 7 + i) % 60), d.validation.push_back(32 + (i * i / 7 + 3 * i) % 60);
-  d.facts = {{"train"}, {"validation"}, 4000, 4000, study::hasher().add(d.train.data(), 4 * d.train.size()).value(),
+  for (int i = 0; i < 4000; ++i)
+    d.train.push_back(32 + (i * i / 7 + i) % 60), d.validation.push_back(32 + (i * i / 7 + 3 * i) % 60);
+  d.facts = {{"train"},
+             {"validation"},
+             4000,
+             4000,
+             study::hasher().add(d.train.data(), 4 * d.train.size()).value(),
              study::hasher().add(d.validation.data(), 4 * d.validation.size()).value()};
   return d;
 }
@@ -116,10 +121,11 @@ TEST_CASE("records written after the checkpoint, and a cut last line, are comput
   study::train(c, text(), at / "cut", stop);
   const auto checkpoint = bytes(at / "cut" / "checkpoint.safetensors");  // at step 7
   stop.stop = [&] { return ++steps == 7 + 4; };
-  study::train(c, text(), at / "cut", stop);                             // writes the point at step 9
+  study::train(c, text(), at / "cut", stop);  // writes the point at step 9
   const auto partial = bytes(at / "cut" / "records.jsonl");
   CHECK(partial == whole.substr(0, partial.size()));
-  io::write_file(at / "cut" / "checkpoint.safetensors", checkpoint);       // as if the machine died between the two
+  io::write_file(at / "cut" / "checkpoint.safetensors",
+                 checkpoint);  // as if the machine died between the two
   io::write_file(at / "cut" / "records.jsonl", partial + "{\"kind\":\"poi");
   study::train(c, text(), at / "cut");
   CHECK(bytes(at / "cut" / "records.jsonl") == whole);
@@ -152,17 +158,20 @@ TEST_CASE("a folder of another configuration, a damaged checkpoint, a folder in 
 
   auto other = c;
   other.seed = 2;
-  CHECK_THROWS_WITH(study::train(other, text(), at / "r"), Catch::Contains("belongs to another configuration"));
+  CHECK_THROWS_WITH(study::train(other, text(), at / "r"),
+                    Catch::Contains("belongs to another configuration"));
 
   const auto checkpoint = bytes(at / "r" / "checkpoint.safetensors");
-  for (const std::size_t keep : {std::size_t(0), std::size_t(5), checkpoint.size() / 2, checkpoint.size() - 1}) {
+  for (const std::size_t keep :
+       {std::size_t(0), std::size_t(5), checkpoint.size() / 2, checkpoint.size() - 1}) {
     io::write_file(at / "r" / "checkpoint.safetensors", checkpoint.substr(0, keep));
     CHECK_THROWS_AS(study::train(c, text(), at / "r"), io_error);
   }
   io::write_file(at / "r" / "checkpoint.safetensors", checkpoint);
   {
     const study::folder_lock holder(at / "r");
-    CHECK_THROWS_WITH(study::train(c, text(), at / "r"), Catch::Contains("is working in this folder") && Catch::Contains("pid"));
+    CHECK_THROWS_WITH(study::train(c, text(), at / "r"),
+                      Catch::Contains("is working in this folder") && Catch::Contains("pid"));
   }
   CHECK(bytes(at / "r" / "records.jsonl") == before);
   CHECK(study::train(c, text(), at / "r").result.status == study::run_status::ok);

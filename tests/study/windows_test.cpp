@@ -50,11 +50,13 @@ TEST_CASE("validation windows span the stream from its first to its last token")
   CHECK(starts == std::vector<int>{0, 20, 40, 60, 80});
   CHECK(b.tokens.back() == 100);
   CHECK(study::spread_windows(stream, 1, 20).tokens.front() == 0);
-  CHECK(study::spread_windows(counting(21), 3, 20).tokens.size() == 63);  // shorter than three windows: they coincide
+  CHECK(study::spread_windows(counting(21), 3, 20).tokens.size() ==
+        63);  // shorter than three windows: they coincide
 }
 
 TEST_CASE("a stream shorter than a window is refused") {
   study::window_batch b;
-  CHECK_THROWS_WITH(study::random_windows(counting(20), 1, 1, 1, 20, b), Catch::Contains("a window needs 21 tokens, the stream has 20"));
+  CHECK_THROWS_WITH(study::random_windows(counting(20), 1, 1, 1, 20, b),
+                    Catch::Contains("a window needs 21 tokens, the stream has 20"));
   CHECK_THROWS_AS(study::spread_windows(counting(20), 1, 20), error);
 }

@@ -11,7 +11,9 @@ struct run_summary {
   json run, last, end;  ///< null where there is no such record yet
 
   bool finished() const { return !end.is_null(); }
-  std::string status() const { return finished() ? end.value("status", "") : last.is_null() ? "pending" : "unfinished"; }
+  std::string status() const {
+    return finished() ? end.value("status", "") : last.is_null() ? "pending" : "unfinished";
+  }
   /// A number of the last point; NaN when there is none.
   double value(const std::string& key) const {
     return last.is_object() ? io::to_double(last, key.c_str(), std::numeric_limits<double>::quiet_NaN())
@@ -49,7 +51,8 @@ inline std::vector<std::string> measured_keys(const std::vector<run_summary>& al
     if (s.last.is_object())
       for (const auto& [key, value] : s.last.items())
         if (value.is_number() || value.is_string())
-          if (key != "kind" && key != "run" && key != "step" && key != "tokens" && key != "lr" && std::find(keys.begin(), keys.end(), key) == keys.end())
+          if (key != "kind" && key != "run" && key != "step" && key != "tokens" && key != "lr" &&
+              std::find(keys.begin(), keys.end(), key) == keys.end())
             keys.push_back(key);
   return keys;
 }
@@ -63,7 +66,9 @@ inline std::string summary_csv(const std::vector<run_summary>& all) {
   for (const auto& k : keys) (out += ',') += k;
   out += '\n';
   for (const auto& s : all) {
-    const auto get = [](const json& from, const char* key) { return from.is_object() && from.contains(key) ? detail::csv_text(from[key]) : std::string(); };
+    const auto get = [](const json& from, const char* key) {
+      return from.is_object() && from.contains(key) ? detail::csv_text(from[key]) : std::string();
+    };
     out += get(s.run, "run");
     for (const char* key : {"label", "optimizer", "lr", "seed"}) (out += ',') += get(s.run, key);
     (out += ',') += s.run.is_object() ? get(s.run["model"], "parameters") : "";
@@ -76,8 +81,9 @@ inline std::string summary_csv(const std::vector<run_summary>& all) {
   return out;
 }
 
-/// Writes `folder`/records.jsonl, timing.jsonl and summary.csv from the runs `ids`, in that order; each file whole or not
-/// at all. Runs without records yet are left out of the files and are "pending" in the result. \throws io_error
+/// Writes `folder`/records.jsonl, timing.jsonl and summary.csv from the runs `ids`, in that order; each file
+/// whole or not at all. Runs without records yet are left out of the files and are "pending" in the result.
+/// \throws io_error
 inline std::vector<run_summary> collect(const path& folder, const std::vector<std::string>& ids) {
   std::string records, timing;
   std::vector<run_summary> all;
@@ -95,4 +101,4 @@ inline std::vector<run_summary> collect(const path& folder, const std::vector<st
   return all;
 }
 
-}  // namespace quench::study
+}  // namespace quench::inline QUENCH_ISA::study

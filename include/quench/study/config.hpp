@@ -15,7 +15,7 @@ using io::json;
 /// The model of a run.
 struct model_shape {
   std::string architecture = "olmo2";  ///< olmo2 or llama
-  int heads = 6;                       ///< query heads; key/value groups are heads / 3 when that divides, else heads
+  int heads = 6;  ///< query heads; key/value groups are heads / 3 when that divides, else heads
   int blocks = 4;
   int width = 96;
   int vocabulary = 256;
@@ -35,21 +35,21 @@ struct data_facts {
 };
 
 struct run_config {
-  std::string label;                       ///< short name for legends; empty = the optimizer's. Not part of the hash
+  std::string label;  ///< short name for legends; empty = the optimizer's. Not part of the hash
   model_shape model;
   data_facts data;
-  std::string optimizer = "adamw";         ///< name in the optimizers' registry
-  double lr = 1e-3;                        ///< peak learning rate
-  std::string settings;                    ///< every setting of the rule, "key=value,..."; see `use_optimizer`
-  quench::schedule schedule;               ///< its `steps` are the run's
-  int sequences = 16, length = 128;        ///< windows a step, predictions a window
-  double clip = 1.0;                       ///< global gradient norm; 0 = no clipping
+  std::string optimizer = "adamw";   ///< name in the optimizers' registry
+  double lr = 1e-3;                  ///< peak learning rate
+  std::string settings;              ///< every setting of the rule, "key=value,..."; see `use_optimizer`
+  quench::schedule schedule;         ///< its `steps` are the run's
+  int sequences = 16, length = 128;  ///< windows a step, predictions a window
+  double clip = 1.0;                 ///< global gradient norm; 0 = no clipping
   std::uint64_t seed = 1;
-  int points = 20;                         ///< looks at the model after step 0, evenly spaced, the last at the last step
-  int eval_windows = 64;                   ///< evenly spaced validation windows of `length` predictions
-  int tap_windows = 8;                     ///< how many of them the outlier metrics are taken from
+  int points = 20;        ///< looks at the model after step 0, evenly spaced, the last at the last step
+  int eval_windows = 64;  ///< evenly spaced validation windows of `length` predictions
+  int tap_windows = 8;    ///< how many of them the outlier metrics are taken from
   std::vector<std::string> quantizers = {"w4", "w3", "w4a4"};
-  bool quantize_head = false;              ///< quantize the output matrix too (a tied lookup stays in full precision)
+  bool quantize_head = false;  ///< quantize the output matrix too (a tied lookup stays in full precision)
 };
 
 /// 64-bit FNV-1a over bytes, finished with mix_bits: names data and configurations.
@@ -73,36 +73,52 @@ inline std::string hex16(std::uint64_t x) {
 }
 
 inline json to_json(const model_shape& m) {
-  return {{"architecture", m.architecture}, {"heads", m.heads}, {"groups", m.groups()}, {"blocks", m.blocks},
-          {"width", m.width}, {"hidden", m.hidden()}, {"vocabulary", m.vocabulary}, {"context", m.context}, {"norm_eps", m.norm_eps()}};
+  return {{"architecture", m.architecture},
+          {"heads", m.heads},
+          {"groups", m.groups()},
+          {"blocks", m.blocks},
+          {"width", m.width},
+          {"hidden", m.hidden()},
+          {"vocabulary", m.vocabulary},
+          {"context", m.context},
+          {"norm_eps", m.norm_eps()}};
 }
 inline json to_json(const data_facts& d) {
-  return {{"train", d.train}, {"validation", d.validation}, {"train_tokens", d.train_tokens},
-          {"validation_tokens", d.validation_tokens}, {"train_hash", hex16(d.train_hash)},
+  return {{"train", d.train},
+          {"validation", d.validation},
+          {"train_tokens", d.train_tokens},
+          {"validation_tokens", d.validation_tokens},
+          {"train_hash", hex16(d.train_hash)},
           {"validation_hash", hex16(d.validation_hash)}};
 }
 inline json to_json(const schedule& s) {
-  const std::int64_t decay = s.kind == schedule_kind::wsd ? s.cooldown : s.kind == schedule_kind::constant ? 0 : s.steps - s.warmup;
-  return {{"name", names_of(std::type_identity<schedule_kind>{})[std::size_t(s.kind)]}, {"warmup", s.warmup},
-          {"stable", s.steps - s.warmup - decay}, {"decay", decay},
+  const std::int64_t decay = s.kind == schedule_kind::wsd        ? s.cooldown
+                             : s.kind == schedule_kind::constant ? 0
+                                                                 : s.steps - s.warmup;
+  return {{"name", names_of(std::type_identity<schedule_kind>{})[std::size_t(s.kind)]},
+          {"warmup", s.warmup},
+          {"stable", s.steps - s.warmup - decay},
+          {"decay", decay},
           {"shape", names_of(std::type_identity<cooldown_shape>{})[std::size_t(s.shape)]},
           {"convention", names_of(std::type_identity<step_convention>{})[std::size_t(s.convention)]},
-          {"start", s.start}, {"end", s.end}};
+          {"start", s.start},
+          {"end", s.end}};
 }
 
 /// "a=1,b=x" -> {"a": 1, "b": "x"}
 inline json settings_json(std::string_view text) {
   json j = json::object();
   for (const auto& [key, value] : parse_settings(text)) {
-    const json parsed = json::parse(value, nullptr, false);  // numbers and booleans are what JSON calls so, the rest is words
+    const json parsed =
+        json::parse(value, nullptr, false);  // numbers and booleans are what JSON calls so, the rest is words
     j[key] = parsed.is_number() || parsed.is_boolean() ? parsed : json(value);
   }
   return j;
 }
 
-/// Takes the rule called `name` with `changes` ("lr=0.02,weight_decay=0.1") on top of its defaults, and writes all of
-/// its settings down: a default that changes later makes another configuration.
-/// 	hrows error listing the choices for an unknown name, key or value
+/// Takes the rule called `name` with `changes` ("lr=0.02,weight_decay=0.1") on top of its defaults, and
+/// writes all of its settings down: a default that changes later makes another configuration. 	hrows error
+/// listing the choices for an unknown name, key or value
 inline void use_optimizer(run_config& c, std::string_view name, std::string_view changes = {}) {
   const auto rule = make_optimizer<float>(name, changes);
   c.optimizer = rule.name();
@@ -112,16 +128,27 @@ inline void use_optimizer(run_config& c, std::string_view name, std::string_view
 
 /// The whole configuration. File names are left out of the hash (see `config_hash`): only the bytes count.
 inline json to_json(const run_config& c) {
-  return {{"model", to_json(c.model)}, {"data", to_json(c.data)}, {"optimizer", c.optimizer}, {"lr", c.lr},
-          {"settings", settings_json(c.settings)}, {"schedule", to_json(c.schedule)}, {"steps", c.schedule.steps}, {"sequences", c.sequences},
-          {"length", c.length}, {"clip", c.clip}, {"seed", c.seed}, {"points", c.points},
+  return {{"model", to_json(c.model)},
+          {"data", to_json(c.data)},
+          {"optimizer", c.optimizer},
+          {"lr", c.lr},
+          {"settings", settings_json(c.settings)},
+          {"schedule", to_json(c.schedule)},
+          {"steps", c.schedule.steps},
+          {"sequences", c.sequences},
+          {"length", c.length},
+          {"clip", c.clip},
+          {"seed", c.seed},
+          {"points", c.points},
           {"eval", {{"windows", c.eval_windows}, {"length", c.length}, {"tap_windows", c.tap_windows}}},
-          {"quantizers", c.quantizers}, {"quantize_head", c.quantize_head}};
+          {"quantizers", c.quantizers},
+          {"quantize_head", c.quantize_head}};
 }
 
 /// Two runs have one hash exactly when they ask for the same results; 16 hexadecimal digits.
 inline std::string config_hash(const run_config& c) {
-  nlohmann::json j = nlohmann::json::parse(to_json(c).dump());  // this kind sorts its keys: dump() is canonical
+  nlohmann::json j =
+      nlohmann::json::parse(to_json(c).dump());  // this kind sorts its keys: dump() is canonical
   j["data"].erase("train");
   j["data"].erase("validation");
   j["schema"] = 1;
@@ -139,8 +166,8 @@ inline std::vector<std::int64_t> point_steps(const run_config& c) {
   return steps;
 }
 
-/// A warmup-stable-decay schedule split by percentages with the largest-remainder rule, so that the parts add up, as
-/// the code of Vlassis et al. 2025 does; linear warm-up from 0.001 of the peak, linear cooldown to 0.
+/// A warmup-stable-decay schedule split by percentages with the largest-remainder rule, so that the parts add
+/// up, as the code of Vlassis et al. 2025 does; linear warm-up from 0.001 of the peak, linear cooldown to 0.
 inline schedule split_wsd(std::int64_t steps, int warmup_percent, int decay_percent) {
   const std::int64_t percent[3] = {warmup_percent, 100 - warmup_percent - decay_percent, decay_percent};
   std::int64_t part[3], left = steps;
@@ -159,19 +186,29 @@ inline schedule split_wsd(std::int64_t steps, int warmup_percent, int decay_perc
 /// Refuses configurations that cannot run. \throws error naming the field, the rule and the value.
 inline void check(const run_config& c) {
   const auto& m = c.model;
-  expects(m.architecture == "olmo2" || m.architecture == "llama", "study: architecture must be olmo2 or llama, is '{}'", m.architecture);
-  expects(m.heads >= 1 && m.blocks >= 1 && m.width >= 2, "study: model needs heads >= 1, blocks >= 1, width >= 2, has {},{},{}", m.heads, m.blocks, m.width);
-  expects(m.width % m.heads == 0, "study: width must be a multiple of heads, is {} with {} heads", m.width, m.heads);
-  expects(m.width / m.heads % 2 == 0, "study: width / heads must be even (rotary pairs), is {}", m.width / m.heads);
+  expects(m.architecture == "olmo2" || m.architecture == "llama",
+          "study: architecture must be olmo2 or llama, is '{}'", m.architecture);
+  expects(m.heads >= 1 && m.blocks >= 1 && m.width >= 2,
+          "study: model needs heads >= 1, blocks >= 1, width >= 2, has {},{},{}", m.heads, m.blocks, m.width);
+  expects(m.width % m.heads == 0, "study: width must be a multiple of heads, is {} with {} heads", m.width,
+          m.heads);
+  expects(m.width / m.heads % 2 == 0, "study: width / heads must be even (rotary pairs), is {}",
+          m.width / m.heads);
   expects(c.schedule.steps >= 1, "study: steps must be at least 1, is {}", c.schedule.steps);
-  expects(c.sequences >= 1 && c.length >= 1, "study: sequences and length must be at least 1, are {} and {}", c.sequences, c.length);
-  expects(c.length <= m.context, "study: length must be at most the model's context {}, is {}", m.context, c.length);
-  expects(c.points >= 1 && c.eval_windows >= 1 && c.tap_windows >= 0, "study: points and eval windows must be at least 1, are {} and {}", c.points, c.eval_windows);
+  expects(c.sequences >= 1 && c.length >= 1, "study: sequences and length must be at least 1, are {} and {}",
+          c.sequences, c.length);
+  expects(c.length <= m.context, "study: length must be at most the model's context {}, is {}", m.context,
+          c.length);
+  expects(c.points >= 1 && c.eval_windows >= 1 && c.tap_windows >= 0,
+          "study: points and eval windows must be at least 1, are {} and {}", c.points, c.eval_windows);
   expects(c.lr > 0 && c.lr < 1e6, "study: learning rate must be above 0, is {}", c.lr);
   expects(c.clip >= 0, "study: clip must be a gradient norm, or 0 for none, is {}", c.clip);
   static_cast<void>(c.schedule.at(0));  // refuses parts that do not fit
-  expects(c.data.train_tokens > c.length, "study: the training text has {} tokens, one window needs {}", c.data.train_tokens, c.length + 1);
-  expects(c.data.validation_tokens > c.length, "study: the validation text has {} tokens, one window needs {}", c.data.validation_tokens, c.length + 1);
+  expects(c.data.train_tokens > c.length, "study: the training text has {} tokens, one window needs {}",
+          c.data.train_tokens, c.length + 1);
+  expects(c.data.validation_tokens > c.length,
+          "study: the validation text has {} tokens, one window needs {}", c.data.validation_tokens,
+          c.length + 1);
 }
 
-}  // namespace quench::study
+}  // namespace quench::inline QUENCH_ISA::study

@@ -1,16 +1,18 @@
 #pragma once
-/// \file  A folder that one process works in: created, checked for writing, and locked until the owner goes away.
+/// \file  A folder that one process works in: created, checked for writing, and locked until the owner goes
+/// away.
 #include <quench/io/file.hpp>
 
-#include <cstdlib>
 #include <sys/file.h>
+#include <cstdlib>
 
 namespace quench::inline QUENCH_ISA::study {
 
 using io::path;
 
-/// Exclusive use of a folder. The lock is the kernel's (flock on `study.lock`), so it ends with the process however
-/// that ends, kill -9 included. \throws io_error when the folder cannot be made or written, or is in use.
+/// Exclusive use of a folder. The lock is the kernel's (flock on `study.lock`), so it ends with the process
+/// however that ends, kill -9 included. \throws io_error when the folder cannot be made or written, or is in
+/// use.
 class folder_lock {
  public:
   explicit folder_lock(const path& folder) : folder_(folder) {
@@ -19,7 +21,8 @@ class folder_lock {
     io::require(!why, folder, 0, "cannot create the folder: {}", why.message());
     const path file = folder / "study.lock";
     fd_ = io::file_handle(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-    io::require(bool(fd_), folder, 0, "cannot write in the folder: {}; choose another one", io::system_message(errno));
+    io::require(bool(fd_), folder, 0, "cannot write in the folder: {}; choose another one",
+                io::system_message(errno));
     if (::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0) {
       char text[32] = {};
       const auto n = ::pread(fd_.get(), text, sizeof text - 1, 0);
@@ -36,4 +39,4 @@ class folder_lock {
   io::file_handle fd_;
 };
 
-}  // namespace quench::study
+}  // namespace quench::inline QUENCH_ISA::study

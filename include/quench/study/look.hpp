@@ -1,6 +1,6 @@
 #pragma once
-/// \file  One look at a model: validation loss in full precision and quantized, and how heavy the tails of the inputs
-/// of its linear layers are.
+/// \file  One look at a model: validation loss in full precision and quantized, and how heavy the tails of
+/// the inputs of its linear layers are.
 #include <quench/nn/transformer.hpp>
 #include <quench/study/quantizer.hpp>
 #include <quench/study/records.hpp>
@@ -9,18 +9,22 @@
 
 namespace quench::inline QUENCH_ISA::study {
 
-inline nn::batch_view view_of_batch(const window_batch& b) { return {b.tokens.data(), b.sequences, b.length + 1, b.length + 1}; }
+inline nn::batch_view view_of_batch(const window_batch& b) {
+  return {b.tokens.data(), b.sequences, b.length + 1, b.length + 1};
+}
 
-/// Puts a quantizer into the slots of every linear layer (the output matrix only when `head`; a tied lookup keeps full
-/// precision), and empties the slots again at the end.
+/// Puts a quantizer into the slots of every linear layer (the output matrix only when `head`; a tied lookup
+/// keeps full precision), and empties the slots again at the end.
 template <class T>
 class quantized_scope {
  public:
   quantized_scope(nn::transformer<T>& model, const quantizer& q, bool head) : model_(model) {
     for (auto& l : model.linears()) {
       if (l.head && !head) continue;
-      if (!q.weights.none) l.weight = nn::pass_through<T>([spec = q.weights](auto& w) { fake_quant_into(spec, w, w); });
-      if (!q.inputs.none) l.input = nn::pass_through<T>([spec = q.inputs](auto& x) { fake_quant_into(spec, x, x); });
+      if (!q.weights.none)
+        l.weight = nn::pass_through<T>([spec = q.weights](auto& w) { fake_quant_into(spec, w, w); });
+      if (!q.inputs.none)
+        l.input = nn::pass_through<T>([spec = q.inputs](auto& x) { fake_quant_into(spec, x, x); });
     }
   }
   quantized_scope(const quantized_scope&) = delete;
@@ -39,8 +43,11 @@ class watcher {
  public:
   watcher(const run_config& c, std::span<const token_id> validation)
       : windows_(spread_windows(validation, c.eval_windows, c.length)),
-        taps_(c.tap_windows > 0 ? spread_windows(validation, std::min(c.tap_windows, c.eval_windows), c.length) : window_batch{}),
-        quantizers_(parse_quantizers(c.quantizers)), head_(c.quantize_head) {}
+        taps_(c.tap_windows > 0
+                  ? spread_windows(validation, std::min(c.tap_windows, c.eval_windows), c.length)
+                  : window_batch{}),
+        quantizers_(parse_quantizers(c.quantizers)),
+        head_(c.quantize_head) {}
 
   /// Everything of a point but its step, rate and training means. The bits do not depend on `run`.
   point look(nn::transformer<T>& model, const executor& run) const {
@@ -79,4 +86,4 @@ class watcher {
   bool head_;
 };
 
-}  // namespace quench::study
+}  // namespace quench::inline QUENCH_ISA::study

@@ -1,5 +1,6 @@
 #pragma once
-/// \file  Networks from configurations and from files: a study's model shape, llama2.c checkpoints, and a run's own weights.
+/// \file  Networks from configurations and from files: a study's model shape, llama2.c checkpoints, and a
+/// run's own weights.
 #include <quench/io/llama2c.hpp>
 #include <quench/io/safetensors.hpp>
 #include <quench/io/safetensors_writer.hpp>
@@ -27,8 +28,17 @@ inline nn::model_config model_config_of(const model_shape& m) {
 
 inline json to_json(const nn::model_config& c) {
   return {{"architecture", names_of(std::type_identity<nn::architecture>{})[std::size_t(c.arch)]},
-          {"vocab", c.vocab}, {"d", c.d}, {"heads", c.heads}, {"groups", c.groups}, {"hidden", c.hidden}, {"blocks", c.blocks},
-          {"ctx", c.ctx}, {"rope_base", c.rope_base}, {"norm_eps", c.norm_eps}, {"tied", c.tied}, {"rotary", c.rotary}};
+          {"vocab", c.vocab},
+          {"d", c.d},
+          {"heads", c.heads},
+          {"groups", c.groups},
+          {"hidden", c.hidden},
+          {"blocks", c.blocks},
+          {"ctx", c.ctx},
+          {"rope_base", c.rope_base},
+          {"norm_eps", c.norm_eps},
+          {"tied", c.tied},
+          {"rotary", c.rotary}};
 }
 
 /// Writes parameters and shape, whole or not at all. \throws io_error
@@ -43,8 +53,9 @@ namespace detail {
 
 template <class T, class Source>
 void fill(basic_param<T>& p, const io::path& file, const Source& source) {
-  io::require(source.rows() == p.value.rows() && source.cols() == p.value.cols(), file, 0, "tensor {} must be {} x {}, is {} x {}",
-              p.name, p.value.rows(), p.value.cols(), source.rows(), source.cols());
+  io::require(source.rows() == p.value.rows() && source.cols() == p.value.cols(), file, 0,
+              "tensor {} must be {} x {}, is {} x {}", p.name, p.value.rows(), p.value.cols(), source.rows(),
+              source.cols());
   p.value = source.template cast<T>();
 }
 
@@ -56,9 +67,11 @@ inline std::string llama2c_name(const std::string& name) {
   const auto dot = name.find('.', 7);  // behind "blocks.N"
   const std::string part = name.substr(dot + 1);
   constexpr std::pair<std::string_view, std::string_view> parts[] = {
-      {"attn.wq", "attention.wq.weight"}, {"attn.wk", "attention.wk.weight"}, {"attn.wv", "attention.wv.weight"},
-      {"attn.wo", "attention.wo.weight"}, {"attn_norm.gain", "attention_norm.weight"}, {"mlp_norm.gain", "ffn_norm.weight"},
-      {"mlp.w_gate", "feed_forward.w1.weight"}, {"mlp.w_up", "feed_forward.w3.weight"}, {"mlp.w_down", "feed_forward.w2.weight"}};
+      {"attn.wq", "attention.wq.weight"},          {"attn.wk", "attention.wk.weight"},
+      {"attn.wv", "attention.wv.weight"},          {"attn.wo", "attention.wo.weight"},
+      {"attn_norm.gain", "attention_norm.weight"}, {"mlp_norm.gain", "ffn_norm.weight"},
+      {"mlp.w_gate", "feed_forward.w1.weight"},    {"mlp.w_up", "feed_forward.w3.weight"},
+      {"mlp.w_down", "feed_forward.w2.weight"}};
   for (const auto& [ours, theirs] : parts)
     if (part == ours) return "layers." + name.substr(7, dot - 7) + "." + std::string(theirs);
   return name;
@@ -68,7 +81,8 @@ template <class T>
 nn::transformer<T> load_llama2c(const io::path& file) {
   const io::llama2c_file source(file);
   const auto& f = source.config();
-  nn::transformer<T> model(nn::llama(f.dim, f.heads, f.kv_heads, f.hidden_dim, f.layers, f.vocabulary, f.context, f.tied));
+  nn::transformer<T> model(
+      nn::llama(f.dim, f.heads, f.kv_heads, f.hidden_dim, f.layers, f.vocabulary, f.context, f.tied));
   for (auto& p : model.params()) fill(p, file, source.at(llama2c_name(p.name)).map());
   return model;
 }
@@ -77,8 +91,9 @@ template <class T>
 nn::transformer<T> load_own(const io::path& file) {
   const io::safetensors_file source(file);
   const auto format = source.metadata().find("format"), shape = source.metadata().find("model");
-  io::require(format != source.metadata().end() && format->second == "quench model 1" && shape != source.metadata().end(), file, 8,
-              "is not a model that a run has saved (no \"quench model 1\" in its metadata)");
+  io::require(format != source.metadata().end() && format->second == "quench model 1" &&
+                  shape != source.metadata().end(),
+              file, 8, "is not a model that a run has saved (no \"quench model 1\" in its metadata)");
   const json j = io::parse_json(shape->second, file, 8);
   nn::model_config c;
   const auto number = [&](const char* key, auto& out) {
@@ -90,8 +105,10 @@ nn::transformer<T> load_own(const io::path& file) {
   const auto at = std::find(names.begin(), names.end(), name);
   io::require(at != names.end(), file, 8, "model metadata: unknown architecture {}", io::printable(name));
   c.arch = nn::architecture(at - names.begin());
-  number("vocab", c.vocab), number("d", c.d), number("heads", c.heads), number("groups", c.groups), number("hidden", c.hidden);
-  number("blocks", c.blocks), number("ctx", c.ctx), number("rope_base", c.rope_base), number("norm_eps", c.norm_eps);
+  number("vocab", c.vocab), number("d", c.d), number("heads", c.heads), number("groups", c.groups),
+      number("hidden", c.hidden);
+  number("blocks", c.blocks), number("ctx", c.ctx), number("rope_base", c.rope_base),
+      number("norm_eps", c.norm_eps);
   number("rotary", c.rotary);
   c.tied = j.value("tied", true);
   nn::transformer<T> model(c);
@@ -106,8 +123,9 @@ nn::transformer<T> load_own(const io::path& file) {
 template <class T = float>
 nn::transformer<T> load_model(const io::path& file) {
   const auto ext = file.extension();
-  io::require(ext == ".bin" || ext == ".safetensors", file, 0, "must be a llama2.c .bin or a .safetensors model");
+  io::require(ext == ".bin" || ext == ".safetensors", file, 0,
+              "must be a llama2.c .bin or a .safetensors model");
   return ext == ".bin" ? detail::load_llama2c<T>(file) : detail::load_own<T>(file);
 }
 
-}  // namespace quench::study
+}  // namespace quench::inline QUENCH_ISA::study

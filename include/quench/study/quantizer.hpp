@@ -1,6 +1,7 @@
 #pragma once
-/// \file  Which quantization a label asks for: "w4" is 4-bit weights, one scale an output row; "w4a4" also quantizes
-/// the inputs, one scale a token (Vlassis et al. 2025, section 4: symmetric absmax, round to nearest, simulated).
+/// \file  Which quantization a label asks for: "w4" is 4-bit weights, one scale an output row; "w4a4" also
+/// quantizes the inputs, one scale a token (Vlassis et al. 2025, section 4: symmetric absmax, round to
+/// nearest, simulated).
 #include <quench/quant/spec.hpp>
 
 namespace quench::inline QUENCH_ISA::study {
@@ -21,17 +22,18 @@ inline std::string integer_name(std::string_view text, char letter) {
 
 }  // namespace detail
 
-/// Reads "w4", "a8", "w4a4", or specs (quant/spec.hpp): "int4/g128" for weights, "int4+int8" for weights + inputs,
-/// "none+fp8_e4m3" for inputs alone, "none".
-/// \throws error naming the text and the choices
+/// Reads "w4", "a8", "w4a4", or specs (quant/spec.hpp): "int4/g128" for weights, "int4+int8" for weights +
+/// inputs, "none+fp8_e4m3" for inputs alone, "none". \throws error naming the text and the choices
 inline quantizer parse_quantizer(std::string_view text) {
   const auto a = text.find('a');
   const auto w = detail::integer_name(text.substr(0, a), 'w');
   const auto in = a == text.npos ? std::string() : detail::integer_name(text.substr(a), 'a');
-  if (!w.empty() && (a == text.npos || !in.empty())) return {std::string(text), parse_spec(w), parse_spec(in.empty() ? "none" : in)};
+  if (!w.empty() && (a == text.npos || !in.empty()))
+    return {std::string(text), parse_spec(w), parse_spec(in.empty() ? "none" : in)};
   if (a == 0 && !in.empty()) return {std::string(text), {.none = true}, parse_spec(in)};
   const auto plus = text.find('+');
-  return {std::string(text), parse_spec(text.substr(0, plus)), parse_spec(plus == text.npos ? "none" : text.substr(plus + 1))};
+  return {std::string(text), parse_spec(text.substr(0, plus)),
+          parse_spec(plus == text.npos ? "none" : text.substr(plus + 1))};
 }
 
 inline std::vector<quantizer> parse_quantizers(const std::vector<std::string>& texts) {
@@ -40,4 +42,4 @@ inline std::vector<quantizer> parse_quantizers(const std::vector<std::string>& t
   return out;
 }
 
-}  // namespace quench::study
+}  // namespace quench::inline QUENCH_ISA::study

@@ -1,6 +1,6 @@
 #pragma once
-/// \file  The files of one run: records that only grow, cut back to the checkpoint on resume; a finished run is
-/// recognised, another configuration is refused.
+/// \file  The files of one run: records that only grow, cut back to the checkpoint on resume; a finished run
+/// is recognised, another configuration is refused.
 #include <quench/io/jsonl.hpp>
 #include <quench/study/folder.hpp>
 #include <quench/study/records.hpp>
@@ -35,7 +35,8 @@ inline void check_owner(const run_files& files, const std::vector<json>& rows, c
   if (rows.empty()) return;
   const std::string found = rows.front().value("config", "");
   io::require(rows.front().value("kind", "") == "run" && found == hash, files.records(), 0,
-              "belongs to another configuration ({}, this run is {}); choose another folder or start afresh", found, hash);
+              "belongs to another configuration ({}, this run is {}); choose another folder or start afresh",
+              found, hash);
 }
 
 /// Reads an `end` record back.
@@ -51,17 +52,18 @@ inline outcome outcome_of(const json& end) {
   return o;
 }
 
-/// Keeps the `run` record and the points up to `step`: what was written after the checkpoint will be computed again,
-/// to the same bits. Rewrites the file only when that drops something.
+/// Keeps the `run` record and the points up to `step`: what was written after the checkpoint will be computed
+/// again, to the same bits. Rewrites the file only when that drops something.
 inline void cut_records(const run_files& files, const std::vector<json>& rows, std::int64_t step) {
   std::string kept;
   std::size_t lines = 0;
   for (const json& row : rows)
-    if (row.value("kind", "") == "run" || (row.value("kind", "") == "point" && row.value("step", std::int64_t(0)) <= step)) {
+    if (row.value("kind", "") == "run" ||
+        (row.value("kind", "") == "point" && row.value("step", std::int64_t(0)) <= step)) {
       kept += io::to_line(row) + '\n';
       ++lines;
     }
   if (lines != rows.size()) io::write_file(files.records(), kept);
 }
 
-}  // namespace quench::study
+}  // namespace quench::inline QUENCH_ISA::study

@@ -1,6 +1,6 @@
 #pragma once
-/// \file  A run: from its configuration to its records, through any number of interruptions. Every record is a function
-/// of the configuration: threads, kills and restarts do not change a bit.
+/// \file  A run: from its configuration to its records, through any number of interruptions. Every record is
+/// a function of the configuration: threads, kills and restarts do not change a bit.
 #include <quench/optim/clip.hpp>
 #include <quench/study/checkpoint.hpp>
 #include <quench/study/corpus.hpp>
@@ -15,11 +15,11 @@ namespace quench::inline QUENCH_ISA::study {
 
 /// How a run is carried out; nothing here changes a result.
 struct run_options {
-  executor run = {};                                     ///< serial unless given
-  unsigned threads = 1;                                  ///< what `run` works with, for the timing record
-  bool fresh = false;                                    ///< discard earlier records instead of continuing them
-  double checkpoint_seconds = 30;                        ///< a checkpoint at least this often; there is one at every point
-  std::function<bool()> stop = {};                       ///< asked after every step; true = checkpoint and return
+  executor run = {};                ///< serial unless given
+  unsigned threads = 1;             ///< what `run` works with, for the timing record
+  bool fresh = false;               ///< discard earlier records instead of continuing them
+  double checkpoint_seconds = 30;   ///< a checkpoint at least this often; there is one at every point
+  std::function<bool()> stop = {};  ///< asked after every step; true = checkpoint and return
   std::function<void(std::int64_t, double)> on_step = {};  ///< step just done and its training loss
   std::function<void(const point&)> on_point = {};
 };
@@ -33,7 +33,8 @@ struct session {
   double flops_per_token = 0;
 
   double tokens_per_second(const run_config& c) const {
-    return train_seconds > 0 ? double((result.step - first_step) * c.sequences * c.length) / train_seconds : 0;
+    return train_seconds > 0 ? double((result.step - first_step) * c.sequences * c.length) / train_seconds
+                             : 0;
   }
 };
 
@@ -49,7 +50,9 @@ class stopwatch {
 
  private:
   using clock = std::chrono::steady_clock;
-  static double seconds(clock::time_point from) { return std::chrono::duration<double>(clock::now() - from).count(); }
+  static double seconds(clock::time_point from) {
+    return std::chrono::duration<double>(clock::now() - from).count();
+  }
   clock::time_point start_ = clock::now(), last_ = start_;
 };
 
@@ -70,7 +73,8 @@ class runner {
     check(c_);
     const folder_lock lock(files_.folder);
     if (o_.fresh)
-      for (const path& f : {files_.records(), files_.timing(), files_.checkpoint(), files_.model()}) std::filesystem::remove(f);
+      for (const path& f : {files_.records(), files_.timing(), files_.checkpoint(), files_.model()})
+        std::filesystem::remove(f);
     auto rows = files_.read();
     check_owner(files_, rows, hash_);
     if (const json* end = find_end(rows)) return {outcome_of(*end), true};
@@ -89,7 +93,9 @@ class runner {
       std::filesystem::remove(files_.records());
     }
     io::record_writer records(files_.records());
-    if (!resumes) records.append(run_record(c_, parameter_count(model_->params()), std::is_same_v<T, float> ? "float32" : "float64"));
+    if (!resumes)
+      records.append(run_record(c_, parameter_count(model_->params()),
+                                std::is_same_v<T, float> ? "float32" : "float64"));
     s.first_step = state_.step;
     work(records, s, resumes);
     s.seconds = watch_.total();
@@ -113,7 +119,8 @@ class runner {
       const double loss = step();
       s.train_seconds += watch_.lap();
       if (!std::isfinite(loss) || !std::isfinite(norm_) || loss > limit)
-        state_.trouble = "loss " + io::number(loss).dump() + ", gradient norm " + io::number(norm_).dump() + " at step " + std::to_string(state_.step);
+        state_.trouble = "loss " + io::number(loss).dump() + ", gradient norm " + io::number(norm_).dump() +
+                         " at step " + std::to_string(state_.step);
       const bool bad = !state_.trouble.empty();
       if (o_.on_step) o_.on_step(state_.step, loss);
       const bool wanted = o_.stop && o_.stop();
@@ -129,7 +136,8 @@ class runner {
       if (wanted && state_.step < c_.schedule.steps) return finish(s, run_status::interrupted, "stopped");
     }
     if (state_.trouble.empty() && !(state_.last_val < state_.first_val))
-      state_.trouble = "ended at a validation loss of " + io::number(state_.last_val).dump() + ", above the untrained model's";
+      state_.trouble = "ended at a validation loss of " + io::number(state_.last_val).dump() +
+                       ", above the untrained model's";
     finish(s, state_.trouble.empty() ? run_status::ok : run_status::diverged, state_.trouble);
   }
 
@@ -179,13 +187,20 @@ class runner {
   void save() { save_checkpoint(files_.checkpoint(), hash_, state_, model_->params(), *optimizer_); }
 
   void finish(session& s, run_status status, std::string reason) {
-    s.result = {status, std::move(reason), state_.step, state_.step * c_.sequences * c_.length, state_.last_val, state_.best_val};
+    s.result = {status,          std::move(reason), state_.step, state_.step * c_.sequences * c_.length,
+                state_.last_val, state_.best_val};
   }
 
   void append_timing(const session& s) const {
-    json j = {{"kind", "session"}, {"run", id_}, {"first_step", s.first_step}, {"last_step", s.result.step},
-              {"seconds", s.seconds}, {"train_seconds", s.train_seconds}, {"eval_seconds", s.eval_seconds},
-              {"tokens_per_second", s.tokens_per_second(c_)}, {"threads", o_.threads},
+    json j = {{"kind", "session"},
+              {"run", id_},
+              {"first_step", s.first_step},
+              {"last_step", s.result.step},
+              {"seconds", s.seconds},
+              {"train_seconds", s.train_seconds},
+              {"eval_seconds", s.eval_seconds},
+              {"tokens_per_second", s.tokens_per_second(c_)},
+              {"threads", o_.threads},
               {"model_flops_per_second", s.tokens_per_second(c_) * s.flops_per_token}};
     j.update(build_facts());
     io::record_writer(files_.timing(), false).append(j);
@@ -207,13 +222,13 @@ class runner {
 
 }  // namespace detail
 
-/// Carries out the run `c` in `folder`: from the start, or from where an earlier process left it, or not at all when
-/// it is finished. `data` must be what `c.data` describes.
-/// \throws error for a configuration that cannot run (unknown optimizer, setting or format, text shorter than a window),
-/// io_error for an unwritable, locked or foreign folder, a damaged checkpoint, a full disk. Earlier records stay intact.
+/// Carries out the run `c` in `folder`: from the start, or from where an earlier process left it, or not at
+/// all when it is finished. `data` must be what `c.data` describes. \throws error for a configuration that
+/// cannot run (unknown optimizer, setting or format, text shorter than a window), io_error for an unwritable,
+/// locked or foreign folder, a damaged checkpoint, a full disk. Earlier records stay intact.
 template <class T = float>
 session train(const run_config& c, const corpus& data, const path& folder, const run_options& o = {}) {
   return detail::runner<T>(c, data, folder, o).go();
 }
 
-}  // namespace quench::study
+}  // namespace quench::inline QUENCH_ISA::study
