@@ -5,6 +5,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake/install-deps.sh
-cmake --preset release -DQUENCH_BUILD_TESTS=OFF -DQUENCH_BUILD_BENCHMARKS=OFF
+cmake --preset release
 cmake --build build/release --target quench_program -j "$(nproc)"
 exec build/release/quench study optimizers "$@"
