@@ -39,7 +39,7 @@ bits_t<T> abs_max_bits(const T* x, std::ptrdiff_t n) {
     m3 = bits_max(m3, magnitude_bits(simd::load(x + i + 3 * N, V{})));
   }
   for (; i + N <= n; i += N) m0 = bits_max(m0, magnitude_bits(simd::load(x + i, V{})));
-  bits_t<T> m = reduce_max(bits_max(bits_max(m0, m1), bits_max(m2, m3)));
+  bits_t<T> m = simd::reduce_max(bits_max(bits_max(m0, m1), bits_max(m2, m3)));
   for (; i < n; ++i) m = bits_max(m, magnitude_bits(x[i]));
   return m;
 }

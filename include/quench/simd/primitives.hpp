@@ -192,7 +192,7 @@ QUENCH_INLINE B max_of_each(const B* m) {
 #endif
   else {
     alignas(64) std::array<typename B::value_type, B::size> lane;
-    for (std::size_t j = 0; j < lane.size(); ++j) lane[j] = reduce_max(m[j]);
+    for (std::size_t j = 0; j < lane.size(); ++j) lane[j] = simd::reduce_max(m[j]);
     return B::load_aligned(lane.data());
   }
 #endif
