@@ -1,15 +1,15 @@
 #pragma once
 /// \file  ggml's FP4 blocks: MXFP4 (32 values, E8M0 scale) and NVFP4 (64 values, one unsigned E4M3 scale per 16). The
 /// elements are E2M1, nearest with halves to the smaller magnitude and never -0; OCP's rule is in mx.hpp.
-#include <quench/block/codec.hpp>
+#include <quench/block/ggml_many.hpp>
 
-#include <algorithm>
+#include <array>
 
 namespace quench::inline QUENCH_ISA::ggml {
 namespace detail {
 
 /// Twice the E2M1 values, in code order; code 8 is a second zero.
-inline constexpr float twice_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+alignas(64) inline constexpr float twice_e2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 /// The first code whose value times d/2 is nearest to x.
 QUENCH_INLINE std::uint8_t nearest_e2m1(float x, float half_d) {
@@ -56,12 +56,90 @@ QUENCH_INLINE std::uint8_t to_ue4m3(float x) {
   const int code = (e << 3 | int(u >> 20 & 7)) + int(u >> 19 & 1);
   return std::uint8_t(std::min(code, 0x7E));
 }
-/// Half the value of an unsigned E4M3 code; 0x7F counts as 0.
-QUENCH_INLINE float half_ue4m3(std::uint8_t code) {
-  if (code == 0 || code == 0x7F) return 0;
-  const int e = code >> 3, m = code & 7;
-  if (e == 0) return float(m) * 0x1p-10f;
-  return std::bit_cast<float>(std::uint32_t(e - 8 + 127) << 23 | std::uint32_t(m) << 20);
+/// Half the value of every unsigned E4M3 code; 0x7F counts as 0.
+inline constexpr std::array<float, 128> half_ue4m3_values = [] {
+  std::array<float, 128> v{};
+  for (unsigned c = 0; c < 127; ++c)
+    v[c] = c < 8 ? float(c) * 0x1p-10f : std::bit_cast<float>((c / 8 - 8 + 127) << 23 | (c % 8) << 20);
+  return v;
+}();
+QUENCH_INLINE float half_ue4m3(std::uint8_t code) { return half_ue4m3_values[code & 127]; }
+
+/// to_ue4m3 in lanes, for x >= 0.
+QUENCH_INLINE wide_ints to_ue4m3_wide(const wide& x) {
+  const wide_ints u = bits_of(x);
+  const wide_ints small = simd::truncate_lanes(wide(rounded(wide(choose(x < 1.f, x, wide{}) * 512.f)) + 0.5f));
+  const wide_ints normal = (u >> 20) - (120 << 3) + ((u >> 19) & 1);
+  const wide_ints code = choose(u < (121 << 23), choose(small < 7, small, wide_ints(wide_ints{} + 7)), normal);
+  return choose(code < 0x7E, code, wide_ints(wide_ints{} + 0x7E));
+}
+
+/// floor_log2_float in lanes, for normal x.
+QUENCH_INLINE wide_ints floor_log2_wide(const wide& x) {
+  const wide_ints u = bits_of(x), k = (u >> 23) - 126, below = 0x00800000 - (u & 0x007FFFFF);
+  const wide reach = to_float<wide>(choose(k > 0, wide_ints(k - 1), wide_ints(-k)));
+  const wide power = simd::float_of_bits<wide>(bits_of(reach) & 0x7F800000);  // 0 stays 0
+  return choose(to_float<wide>(below) < power * 0.6931471805599453f, k, wide_ints(k - 1));
+}
+
+/// Values of split nibbles times half_d.
+template <int n>
+QUENCH_INLINE void get_e2m1(const std::byte* in, float half_d, float* x) {
+  get_nibbles_wide<n>(in, x, [&](const wide_ints& q) { return wide(simd::lookup16<wide>(twice_e2m1, q) * half_d); });
+}
+
+template <class C>
+void encode_mxfp4(const float* x, index blocks, std::byte* out) {
+  encode_batches<C>(x, blocks, out, [](const float* v, std::byte* to) {
+    const wide largest = block_peaks<32>(v);
+    const wide_ints e = floor_log2_wide(largest) + 125;
+    const wide quarters = simd::float_of_bits<wide>((256 - e) << 23);  // 4 / scale = 2^(129 - e)
+    alignas(64) float factor[std::size_t(lanes)];
+    simd::store_vec(factor, quarters);
+    for (int b = 0; b < lanes; ++b) {
+      const float s = factor[b];
+      to[b * C::bytes] = std::byte(e[b]);
+      put_nibbles_wide(v + 32 * b, to + b * C::bytes + 1, [&](const wide& w) {
+        const wide_ints n = simd::ceil_to_int(wide(magnitude(w) * s));
+        return with_sign(simd::lookup32<wide>(e2m1_of_quarters, choose(n < 31, n, wide_ints(wide_ints{} + 31))), w);
+      });
+    }
+    encode_marked<C>(wide_ints((e < 3) | (e > 252)), v, to);
+  });
+}
+
+/// Four groups of 16 fill a block; `lanes` groups share one shuffle tree. Codes come from x times the inverse of the
+/// scale; where that product falls so near a midpoint that its rounding could matter, the group is searched instead.
+template <class C>
+void encode_nvfp4(const float* x, index blocks, std::byte* out) {
+  constexpr index per_batch = lanes / 4;  // blocks whose groups fill the lanes
+  index b = 0;
+  for (; b + per_batch <= blocks; b += per_batch) {
+    const float* v = x + b * 64;
+    std::byte* to = out + b * 36;
+    const wide sixth = block_peaks<16>(v) / 6.f;
+    const wide_ints scale = to_ue4m3_wide(sixth);
+    for (int g = 0; g < lanes; ++g, v += 16) {
+      std::byte* block = to + g / 4 * 36;
+      const auto code = std::uint8_t(scale[g]);
+      const float half_d = half_ue4m3(code), quarters = 2.f / half_d;
+      alignas(16) std::uint8_t q[16];
+      wide_ints doubtful{};
+      for (int j = 0; j < 16; j += lanes) {
+        const wide w = simd::load_vec<wide>(v + j), y = magnitude(w) * quarters, near = wide(y + 12582912.f) - 12582912.f;
+        const wide_ints n = simd::ceil_to_int(choose(y < 31.f, y, wide(wide{} + 31.f)));
+        doubtful |= wide_ints(magnitude(wide(y - near)) < 1e-4f);
+        simd::store_bytes<wide>(q + j, with_sign(simd::lookup32<wide>(e2m1_of_quarters, n), w));
+      }
+      if (code == 0 || code == 0x7E || any_lane(doubtful)) [[unlikely]]
+        for (int j = 0; j < 16; ++j) q[j] = nearest_e2m1(v[j], half_d);
+      block[g % 4] = std::byte(code);
+      const auto low = quench::detail::get<std::uint64_t>(reinterpret_cast<std::byte*>(q));
+      const auto high = quench::detail::get<std::uint64_t>(reinterpret_cast<std::byte*>(q + 8));
+      quench::detail::put(block + 4 + 8 * (g % 4), low | high << 4);
+    }
+  }
+  for (; b < blocks; ++b) C::encode(x + b * 64, out + b * 36);
 }
 
 }  // namespace detail
@@ -83,11 +161,9 @@ struct mxfp4 {
     quench::detail::put_nibbles(out + 1, q, 32);
   }
   static void decode(const std::byte* in, float* x) {
-    std::uint8_t q[32];
-    quench::detail::get_nibbles(in + 1, q, 32);
-    const float half_d = detail::half_e8m0(std::uint8_t(in[0]));
-    for (int j = 0; j < 32; ++j) x[j] = detail::twice_e2m1[q[j]] * half_d;
+    detail::get_e2m1<32>(in + 1, detail::half_e8m0(std::uint8_t(in[0])), x);
   }
+  static void encode_many(const float* x, index blocks, std::byte* out) { detail::encode_mxfp4<mxfp4>(x, blocks, out); }
 };
 
 /// Scale = unsigned E4M3 of max |x| / 6 for each 16. A scale of the whole tensor is not part of the block: GGUF keeps
@@ -108,13 +184,10 @@ struct nvfp4 {
     }
   }
   static void decode(const std::byte* in, float* x) {
-    for (int s = 0; s < 4; ++s, x += 16) {
-      std::uint8_t q[16];
-      quench::detail::get_nibbles(in + 4 + 8 * s, q, 16);
-      const float half_d = detail::half_ue4m3(std::uint8_t(in[s]));
-      for (int j = 0; j < 16; ++j) x[j] = detail::twice_e2m1[q[j]] * half_d;
-    }
+    for (int s = 0; s < 4; ++s)
+      detail::get_e2m1<16>(in + 4 + 8 * s, detail::half_ue4m3(std::uint8_t(in[s])), x + 16 * s);
   }
+  static void encode_many(const float* x, index blocks, std::byte* out) { detail::encode_nvfp4<nvfp4>(x, blocks, out); }
 };
 
 }  // namespace quench::ggml

@@ -2,6 +2,7 @@
 /// \file  ggml's blocks of 32 with one fp16 scale: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 (ggml-quants.c, d99724f2), and its
 /// casts F16 and BF16. Bytes equal those of ggml built without FMA, as its x86-64 releases are.
 #include <quench/block/ggml_k_symmetric.hpp>
+#include <quench/block/ggml_many.hpp>
 
 namespace quench::inline QUENCH_ISA::ggml {
 
@@ -17,6 +18,8 @@ struct f16 {
   static constexpr bool any_input = true;
   static void encode(const float* x, std::byte* out) { put_fp16(out, *x); }
   static void decode(const std::byte* in, float* x) { *x = get_fp16(in); }
+  static void encode_many(const float* x, index blocks, std::byte* out) { to_fp16_row(x, blocks, out); }
+  static void decode_many(const std::byte* in, index blocks, float* x) { from_fp16_row(in, blocks, x); }
 };
 
 struct bf16 {
@@ -26,6 +29,8 @@ struct bf16 {
   static constexpr bool any_input = true;
   static void encode(const float* x, std::byte* out) { put(out, to_bf16(*x)); }
   static void decode(const std::byte* in, float* x) { *x = from_bf16(get<std::uint16_t>(in)); }
+  static void encode_many(const float* x, index blocks, std::byte* out) { to_bf16_row(x, blocks, out); }
+  static void decode_many(const std::byte* in, index blocks, float* x) { from_bf16_row(in, blocks, x); }
 };
 
 namespace detail {
@@ -53,7 +58,7 @@ struct plain_layout {
   }
 };
 
-/// Weighs a row by importance * sqrt(mean x^2 + x^2) and hands over its blocks of 32, one a lane: body(x, w, lanes).
+/// Weighs a row by importance * sqrt(mean x^2 + x^2) and hands over its blocks of 32, one a lane: body(x, w, count).
 template <class Body>
 void for_weighted(const float* x, index cols, const float* importance, Body&& body) {
   const float sigma2 = square_sum(x, cols) / float(cols);
@@ -73,8 +78,8 @@ QUENCH_INLINE auto lane(const X& x, int k) {
 }
 /// Writes the block of each lane (scale d, minimum m when affine, codes l) and moves `out` on.
 template <class Layout, class V>
-void put_lanes(const V& d, const V& m, const simd::ints_of<V>* l, int lanes, std::byte*& out) {
-  for (int k = 0; k < lanes; ++k, out += Layout::size) {
+void put_lanes(const V& d, const V& m, const simd::ints_of<V>* l, int count, std::byte*& out) {
+  for (int k = 0; k < count; ++k, out += Layout::size) {
     std::uint8_t q[32];
     for (int j = 0; j < 32; ++j) q[j] = std::uint8_t(lane(l[j], k));
     put_fp16(out, lane(d, k));
@@ -99,17 +104,21 @@ struct symmetric {
     layout::put_codes(q, out);
   }
   static void encode_weighted(const float* x, index cols, const float* importance, std::byte* out) {
-    for_weighted(x, cols, importance, [&]<class V>(const V* v, const V* w, int lanes) {
+    for_weighted(x, cols, importance, [&]<class V>(const V* v, const V* w, int count) {
       simd::ints_of<V> l[32];
       const V d = fit_with_codes(v, w, 32, half, l);
-      put_lanes<layout>(d, V{}, l, lanes, out);
+      put_lanes<layout>(d, V{}, l, count, out);
     });
   }
   static void decode(const std::byte* in, float* x) {
-    std::uint8_t q[32];
-    layout::get_codes(in, q);
     const float d = get_fp16(in);
-    for (int j = 0; j < 32; ++j) x[j] = float(int(q[j]) - half) * d;
+    if constexpr (Bits == 4) {
+      get_nibbles_wide<32>(in + layout::nibbles, x, [&](const wide_ints& q) { return wide(to_float<wide>(wide_ints(q - half)) * d); });
+    } else {
+      std::uint8_t q[32];
+      layout::get_codes(in, q);
+      scaled_out(q, 32, d, half, x);
+    }
   }
 };
 
@@ -135,18 +144,22 @@ struct affine {
     layout::put_codes(q, out);
   }
   static void encode_weighted(const float* x, index cols, const float* importance, std::byte* out) {
-    for_weighted(x, cols, importance, [&]<class V>(const V* v, const V* w, int lanes) {
+    for_weighted(x, cols, importance, [&]<class V>(const V* v, const V* w, int count) {
       const auto fit = fit_affine(v, w, 32, top, fan{-0.9f, 0.05f, 36, false, true});
       simd::ints_of<V> l[32];
       for (int j = 0; j < 32; ++j) l[j] = clamp(nearest_int(V(fit.inverse * (v[j] - fit.base))), 0, top);
-      put_lanes<layout>(fit.scale, V(-fit.minus), l, lanes, out);
+      put_lanes<layout>(fit.scale, V(-fit.minus), l, count, out);
     });
   }
   static void decode(const std::byte* in, float* x) {
-    std::uint8_t q[32];
-    layout::get_codes(in, q);
     const float d = get_fp16(in), m = get_fp16(in + 2);
-    for (int j = 0; j < 32; ++j) x[j] = simd::rounded(float(q[j]) * d) + m;
+    if constexpr (Bits == 4) {
+      get_nibbles_wide<32>(in + layout::nibbles, x, [&](const wide_ints& q) { return wide(rounded(wide(to_float<wide>(q) * d)) + m); });
+    } else {
+      std::uint8_t q[32];
+      layout::get_codes(in, q);
+      affine_out(q, 32, d, -m, x);
+    }
   }
 };
 
@@ -155,6 +168,7 @@ struct affine {
 struct q4_0 : detail::symmetric<4> {
   static constexpr std::string_view name = "q4_0";
   static constexpr int ggml_type = 2;
+  static void encode_many(const float* x, index blocks, std::byte* out) { detail::encode_q4_0<q4_0>(x, blocks, out); }
 };
 struct q4_1 : detail::affine<4> {
   static constexpr std::string_view name = "q4_1";
@@ -180,9 +194,14 @@ struct q8_0 {
     put_fp16(out, d);
     for (int j = 0; j < 32; ++j) out[2 + j] = std::byte(quench::detail::round_away(x[j] * id) & 255);
   }
+  static void encode_many(const float* x, index blocks, std::byte* out) { detail::encode_q8_0<q8_0>(x, blocks, out); }
   static void decode(const std::byte* in, float* x) {
+    using V = detail::wide;
     const float d = get_fp16(in);
-    for (int j = 0; j < 32; ++j) x[j] = float(std::int8_t(in[2 + j])) * d;
+    for (int j = 0; j < 32; j += detail::lanes) {
+      const auto unsigned_codes = simd::load_bytes<V>(in + 2 + j);
+      simd::store_vec(x + j, V(simd::to_float<V>(simd::ints_of<V>((unsigned_codes ^ 128) - 128)) * d));
+    }
   }
 };
 
