@@ -100,8 +100,8 @@ void encode_mxfp4(const float* x, index blocks, std::byte* out) {
       const float s = factor[b];
       to[b * C::bytes] = std::byte(e[b]);
       put_nibbles_wide(v + 32 * b, to + b * C::bytes + 1, [&](const wide& w) {
-        const wide_ints n = simd::ceil_to_int(wide(magnitude(w) * s));
-        return with_sign(simd::lookup32<wide>(e2m1_of_quarters, choose(n < 31, n, wide_ints(wide_ints{} + 31))), w);
+        const wide_ints n = simd::ceil_to_int(simd::lesser(wide(magnitude(w) * s), wide(wide{} + 31.f)));
+        return with_sign(simd::lookup32<wide>(e2m1_of_quarters, n), w);
       });
     }
     encode_marked<C>(wide_ints((e < 3) | (e > 252)), v, to);
@@ -127,7 +127,7 @@ void encode_nvfp4(const float* x, index blocks, std::byte* out) {
       wide_ints doubtful{};
       for (int j = 0; j < 16; j += lanes) {
         const wide w = simd::load_vec<wide>(v + j), y = magnitude(w) * quarters, near = wide(y + 12582912.f) - 12582912.f;
-        const wide_ints n = simd::ceil_to_int(choose(y < 31.f, y, wide(wide{} + 31.f)));
+        const wide_ints n = simd::ceil_to_int(simd::lesser(y, wide(wide{} + 31.f)));
         doubtful |= wide_ints(magnitude(wide(y - near)) < 1e-4f);
         simd::store_bytes<wide>(q + j, with_sign(simd::lookup32<wide>(e2m1_of_quarters, n), w));
       }

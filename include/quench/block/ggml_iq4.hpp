@@ -1,6 +1,7 @@
 #pragma once
 /// \file  ggml's non-linear 4-bit blocks: IQ4_NL (32 values, fp16 scale) and IQ4_XS (256 values, a 6-bit scale per 32
 /// under one fp16), as ggml_quantize_chunk writes them (ggml-quants.c, d99724f2).
+#include <quench/block/ggml_many.hpp>
 #include <quench/block/ggml_search.hpp>
 
 namespace quench::inline QUENCH_ISA::ggml {
@@ -68,11 +69,7 @@ inline void iq4_put(const float* x, float inverse, std::byte* out) {
   quench::detail::put_nibbles(out, q, 32);
 }
 inline void iq4_get(const std::byte* in, float d, float* x) {
-  using V = simd::vec<float, simd::lanes_of<float>>;
-  std::uint8_t q[32];
-  quench::detail::get_nibbles(in, q, 32);
-  for (int j = 0; j < 32; j += simd::lanes_of<float>)
-    simd::store_vec(x + j, V(simd::lookup16<V>(iq4_values, simd::load_bytes<V>(q + j)) * d));
+  get_nibbles_wide<32>(in, x, [&](const wide_ints& q) { return wide(simd::lookup16<wide>(iq4_values, q) * d); });
 }
 
 }  // namespace detail

@@ -9,20 +9,49 @@ namespace detail {
 /// The first value of largest magnitude among 16 scales.
 inline float super_peak(const float* scale) { return quench::detail::first_largest(scale, 16); }
 
+/// Codes of one vector of groups, group by group.
+template <class V>
+QUENCH_INLINE void put_groups(const ints_of<V>* l, std::uint8_t* q) {
+  if constexpr (std::is_arithmetic_v<V>) {
+    for (int i = 0; i < 16; ++i) q[i] = std::uint8_t(l[i]);
+  } else {
+    constexpr int N = simd::lane_types<V>::size;
+    for (int j = 0; j < 16; j += N) {
+      V a[std::size_t(N)];
+      for (int k = 0; k < N; ++k) a[k] = simd::float_of_bits<V>(l[j + k]);
+      simd::transpose(a);
+      for (int g = 0; g < N; ++g) simd::store_bytes<V>(q + 16 * g + j, bits_of(a[g]));
+    }
+  }
+}
+
 /// Searches the 16 groups of one super-block: their scales, and codes 0 .. 2 top - 1.
-template <int Lanes, int Top, class Fit>
+template <int Lanes, class Fit>
 QUENCH_INLINE void fit_groups(const float* x, Fit&& fit, float* scale, std::uint8_t* q) {
   for_lanes<Lanes>(16, [&]<class V>(V, int g) {
     V v[16];
     load_groups(x + g * 16, 16, v);
     ints_of<V> l[16];
     simd::store_vec(scale + g, fit(v, g, l));
-    for (int i = 0; i < 16; ++i)
-      for (int k = 0; k < simd::lane_types<V>::size; ++k) {
-        if constexpr (std::is_arithmetic_v<V>) q[g * 16 + i] = std::uint8_t(l[i]);
-        else q[(g + k) * 16 + i] = std::uint8_t(l[i][k]);
-      }
+    put_groups<V>(l, q + g * 16);
   });
+}
+
+/// fit_by_moves on `blocks` super-blocks, four sets of lanes at a time.
+template <int Lanes>
+void move_groups(const float* x, int blocks, float* scale, std::uint8_t* q) {
+  constexpr int K = Lanes > 1 ? 4 : 1;
+  using V = std::conditional_t<(Lanes > 1), simd::vec<float, Lanes>, float>;
+  for (int g = 0; g < 16 * blocks; g += K * Lanes) {
+    V v[std::size_t(K)][16], s[std::size_t(K)];
+    ints_of<V> l[std::size_t(K)][16];
+    for (int k = 0; k < K; ++k) load_groups(x + 16 * std::min(g + k * Lanes, 16 * blocks - Lanes), 16, v[k]);
+    fit_by_moves<K>(v, 4, l, s);
+    for (int k = 0; k < K && g + k * Lanes < 16 * blocks; ++k) {
+      simd::store_vec(scale + g + k * Lanes, s[k]);
+      put_groups<V>(l[k], q + 16 * (g + k * Lanes));
+    }
+  }
 }
 
 /// fit_symmetric with its codes, 0 for a group without peak.
@@ -52,9 +81,9 @@ struct q3_k {
   static constexpr index elements = 256, bytes = 110;
   static constexpr int ggml_type = 11;
 
-  static void encode(const float* x, std::byte* out) { encode_block<1>(x, nullptr, out); }
+  static void encode(const float* x, std::byte* out) { encode_run<1>(x, 1, out); }
   static void encode_many(const float* x, index blocks, std::byte* out) {
-    for (index b = 0; b < blocks; ++b) encode_block<simd::lanes_of<float>>(x + b * elements, nullptr, out + b * bytes);
+    encode_run<simd::lanes_of<float>>(x, blocks, out);
   }
   static void encode_weighted(const float* x, index cols, const float* importance, std::byte* out) {
     for (index c = 0; c < cols; c += elements, out += bytes)
@@ -72,30 +101,43 @@ struct q3_k {
 
  private:
   template <int Lanes>
-  static void encode_block(const float* x, const float* importance, std::byte* out) {
-    float scale[16], weight[16], d = 0;
-    std::uint8_t q[256], s[16] = {};
-    if (importance) {
-      const float sigma2 = 2 * detail::square_sum(x, 256) / 256;
-      detail::fit_groups<Lanes, 4>(x, [&]<class V>(const V* v, int g, simd::ints_of<V>* l) {
-        V w[16];
-        const V total = detail::load_weights(importance + 16 * g, simd::splat<V>(sigma2), v, 16, w);
-        simd::store_vec(weight + g, total);
-        return detail::fit_with_codes(v, w, 16, 4, l);
-      }, scale, q);
-      std::int32_t l[16];
-      d = detail::fit_with_codes(scale, weight, 16, 32, l);
-      std::copy(l, l + 16, s);
-    } else {
-      detail::fit_groups<Lanes, 4>(
-          x, []<class V>(const V* v, int, simd::ints_of<V>* l) { return detail::fit_by_moves(v, 16, 4, l); }, scale, q);
-      if (const float peak = detail::super_peak(scale); peak != 0) {
-        const float inverse = -32.f / peak;
-        for (int g = 0; g < 16; ++g)
-          s[g] = std::uint8_t(detail::clamp(int(std::int8_t(detail::nearest_int(inverse * scale[g]))), -32, 31) + 32);
-        d = 1 / inverse;
+  static void encode_run(const float* x, index blocks, std::byte* out) {
+    for (index b = 0; b < blocks; b += 4) {
+      const int here = int(std::min<index>(4, blocks - b));
+      float scale[64];
+      std::uint8_t q[1024];
+      detail::move_groups<Lanes>(x, here, scale, q);
+      for (int k = 0; k < here; ++k, x += 256, out += bytes) {
+        std::uint8_t s[16] = {};
+        float d = 0;
+        if (const float peak = detail::super_peak(scale + 16 * k); peak != 0) {
+          const float inverse = -32.f / peak;
+          for (int g = 0; g < 16; ++g)
+            s[g] = std::uint8_t(detail::clamp(int(std::int8_t(detail::nearest_int(inverse * scale[16 * k + g]))), -32, 31) + 32);
+          d = 1 / inverse;
+        }
+        finish(x, d, s, q + 256 * k, out);
       }
     }
+  }
+  template <int Lanes>
+  static void encode_block(const float* x, const float* importance, std::byte* out) {
+    float scale[16], weight[16];
+    std::uint8_t q[256], s[16];
+    const float sigma2 = 2 * detail::square_sum(x, 256) / 256;
+    detail::fit_groups<Lanes>(x, [&]<class V>(const V* v, int g, simd::ints_of<V>* l) {
+      V w[16];
+      const V total = detail::load_weights(importance + 16 * g, simd::splat<V>(sigma2), v, 16, w);
+      simd::store_vec(weight + g, total);
+      return detail::fit_with_codes(v, w, 16, 4, l);
+    }, scale, q);
+    std::int32_t l[16];
+    const float d = detail::fit_with_codes(scale, weight, 16, 32, l);
+    std::copy(l, l + 16, s);
+    finish(x, d, s, q, out);
+  }
+  /// Requantizes with the stored scales (groups whose scale is 0 keep their codes q) and writes the block.
+  static void finish(const float* x, float d, const std::uint8_t* s, std::uint8_t* q, std::byte* out) {
     const std::uint16_t dh = to_fp16(d);
     for (int g = 0; g < 16; ++g)
       if (const float dg = from_fp16(dh) * float(int(s[g]) - 32); dg != 0)
@@ -145,7 +187,7 @@ struct q6_k {
   static void encode_block(const float* x, const float* importance, std::byte* out) {
     float scale[16];
     std::uint8_t q[256];
-    detail::fit_groups<Lanes, 32>(x, [&]<class V>(const V* v, int g, simd::ints_of<V>* l) {
+    detail::fit_groups<Lanes>(x, [&]<class V>(const V* v, int g, simd::ints_of<V>* l) {
       V w[16];
       if (importance) detail::load_groups(importance + 16 * g, 16, w);
       else

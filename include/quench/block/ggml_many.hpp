@@ -11,11 +11,11 @@ using wide_ints = simd::ints_of<wide>;
 
 struct larger {
   template <class V>
-  QUENCH_INLINE V operator()(const V& a, const V& b) const { return choose(a > b, a, b); }
+  QUENCH_INLINE V operator()(const V& a, const V& b) const { return simd::greater(a, b); }
 };
 struct smaller {
   template <class V>
-  QUENCH_INLINE V operator()(const V& a, const V& b) const { return choose(a < b, a, b); }
+  QUENCH_INLINE V operator()(const V& a, const V& b) const { return simd::lesser(a, b); }
 };
 
 /// Largest and smallest element of each of `lanes` consecutive blocks of n.
@@ -80,8 +80,7 @@ void encode_q4_0(const float* x, index blocks, std::byte* out) {
       const float s = id[b];
       quench::detail::put(to + b * C::bytes, std::uint16_t(h[b]));
       put_nibbles_wide(v + 32 * b, to + b * C::bytes + 2, [&](const wide& e) {
-        const wide_ints q = simd::truncate_lanes(wide(rounded(wide(e * s)) + 8.5f));
-        return choose(q < 15, q, wide_ints(wide_ints{} + 15));
+        return simd::truncate_lanes(simd::lesser(wide(rounded(wide(e * s)) + 8.5f), wide(wide{} + 15.f)));
       });
     }
     encode_marked<C>(wide_ints((high == -low) | (magnitude(inverse) > FLT_MAX)), v, to);
@@ -120,7 +119,7 @@ QUENCH_INLINE void get_nibbles_wide(const std::byte* in, float* x, Value&& value
     }
   } else {  // eight bytes hold the sixteen codes of one vector
     static_assert(n == lanes && lanes == 16);
-    simd::store_vec(x, value(simd::spread_nibbles<wide>(quench::detail::get<std::uint64_t>(in))));
+    simd::store_vec(x, value(simd::spread_nibbles<simd::vec<float, n>>(quench::detail::get<std::uint64_t>(in))));
   }
 }
 

@@ -12,15 +12,29 @@ struct symmetric_fit {
   QUENCH_INLINE ints_of<V> code(const V& x, int top) const { return clamp(nearest_int(V(inverse * x)), -top, top - 1); }
 };
 
+/// v to the nearest whole number, halves to even, as a float; |v| < 2^22.
+template <class V>
+QUENCH_INLINE V nearest(const V& v) {
+  return rounded(V(rounded(v) + 12582912.f)) - 12582912.f;
+}
+template <class V>
+QUENCH_INLINE V between(const V& v, const V& low, const V& high) {
+  return simd::greater(simd::lesser(v, high), low);
+}
+
 /// Maximises (sum w x l)^2 / sum w l^2 over inverse = -(top + k/10) / peak, k = 0, -9 .. 9 (make_qx_quants).
+/// |inverse * x| stays below top + 1 wherever there is a peak, so codes are rounded as floats.
 template <class V>
 symmetric_fit<V> fit_symmetric(const V* x, const V* w, int n, int top) {
   const peak<V> p(x, n);
+  const V low = simd::splat<V>(float(-top)), high = simd::splat<V>(float(top - 1));
+  V wx[32];
+  for (int i = 0; i < n; ++i) wx[i] = w[i] * x[i];
   const auto sums = [&](const V& inverse, V& xl, V& l2) {
     xl = l2 = V{};
     for (int i = 0; i < n; ++i) {
-      const V l = to_float<V>(clamp(nearest_int(V(inverse * x[i])), -top, top - 1));
-      xl += rounded(V(w[i] * x[i] * l));
+      const V l = between(nearest(V(inverse * x[i])), low, high);
+      xl += rounded(V(wx[i] * l));
       l2 += rounded(V(w[i] * l * l));
     }
   };
@@ -79,18 +93,31 @@ affine_fit<V> fit_affine(const V* x, const V* w, int n, int top, const fan f) {
     sum_w += w[i];
     sum_x += rounded(V(w[i] * x[i]));
   }
+  const V least = low;
   low = choose(low > 0, V{}, low);
   const V most = V{} + float(top);
-  const auto code = [&](const V& inverse, const V& base, const V& v, bool guarded) {
-    V t = inverse * (v - base);
-    if (!guarded) return to_float<V>(clamp(nearest_int(t), 0, top));
-    t = choose(t < most, t, most);
-    return to_float<V>(choose(t > 0, nearest_int(t), ints_of<V>{}));
+  V l[32];
+  // Codes of all elements into l. Rounded as floats where that is sure to be the same; else through integers, whose
+  // low bits ggml takes even when they mean nothing.
+  const auto code_all = [&](const V& inverse, const V& base, bool guarded) {
+    const V reach = magnitude(V(inverse * (high - base))), down = magnitude(V(inverse * (least - base)));
+    const V far = simd::splat<V>(4e6f);
+    if (!any_lane(mask_of<V>((reach >= far) | (down >= far) | (reach != reach) | (down != down)))) {
+      for (int i = 0; i < n; ++i) l[i] = between(nearest(V(inverse * (x[i] - base))), V{}, most);
+      return;
+    }
+    for (int i = 0; i < n; ++i) {
+      V t = inverse * (x[i] - base);
+      if (guarded) {
+        t = choose(t < most, t, most);
+        l[i] = to_float<V>(choose(t > 0, nearest_int(t), ints_of<V>{}));
+      } else l[i] = to_float<V>(clamp(nearest_int(t), 0, top));
+    }
   };
-  const auto error = [&](const V& scale, const V& minimum, const V& inverse, const V& base, bool guarded) {
+  const auto error = [&](const V& scale, const V& minimum) {
     V sum{};
     for (int i = 0; i < n; ++i) {
-      V e = rounded(V(scale * code(inverse, base, x[i], guarded))) + minimum - x[i];
+      V e = rounded(V(scale * l[i])) + minimum - x[i];
       e = f.absolute ? magnitude(e) : V(e * e);
       sum += rounded(V(w[i] * e));
     }
@@ -102,14 +129,16 @@ affine_fit<V> fit_affine(const V* x, const V* w, int n, int top, const fan f) {
   fit.base = low;
   fit.inverse = float(top) / (high - low);
   fit.scale = 1.f / fit.inverse;
-  V best = error(fit.scale, low, fit.inverse, low, false);
+  code_all(fit.inverse, low, false);
+  V best = error(fit.scale, low);
   for (int k = 0; k <= f.last; ++k) {
     const V inverse = (f.first + rounded(f.step * float(k)) + float(top)) / (high - low);
+    code_all(inverse, low, f.guarded);
     V l1{}, l2{}, xl{};
     for (int i = 0; i < n; ++i) {
-      const V l = code(inverse, low, x[i], f.guarded), wl = w[i] * l;
-      l1 += rounded(wl);
-      l2 += rounded(V(wl * l));
+      const V wl = rounded(V(w[i] * l[i]));
+      l1 += wl;
+      l2 += rounded(V(wl * l[i]));
       xl += rounded(V(wl * x[i]));
     }
     const V det = rounded(V(sum_w * l2)) - rounded(V(l1 * l1));
@@ -118,7 +147,7 @@ affine_fit<V> fit_affine(const V* x, const V* w, int n, int top, const fan f) {
     const auto above = minimum > 0;
     minimum = choose(above, V{}, minimum);
     scale = choose(above, V(xl / l2), scale);
-    const V e = error(scale, minimum, inverse, low, f.guarded);
+    const V e = error(scale, minimum);
     const auto better = mask_of<V>((det > 0) & (e < best));
     best = choose(better, e, best);
     fit.inverse = choose(better, inverse, fit.inverse);
@@ -181,38 +210,49 @@ inline float fit_positive(const float* x, const float* w, int n, int top, std::u
   return l2 > 0 ? xl / l2 : 0;
 }
 
-/// Symmetric codes -top .. top - 1 by the same moves, one group a lane (make_q3_quants); codes are left in l.
-template <class V>
-V fit_by_moves(const V* x, int n, int top, ints_of<V>* l) {
-  const peak<V> p(x, n);
-  const V inverse = float(-top) / p.value;
-  V xl{}, l2{};
-  for (int i = 0; i < n; ++i) {
-    l[i] = clamp(nearest_int(V(inverse * x[i])), -top, top - 1);
-    const V code = to_float<V>(l[i]), w = x[i] * x[i];
-    xl += rounded(V(w * x[i] * code));
-    l2 += rounded(V(w * code * code));
-  }
-  const auto alive = p.size >= nothing;
-  for (int sweep = 0; sweep < 5; ++sweep) {
-    mask_of<V> moved{};
-    for (int i = 0; i < n; ++i) {
-      const V w = x[i] * x[i], now = to_float<V>(l[i]);
-      V rest_xl = xl - rounded(V(w * x[i] * now)), rest_l2 = l2 - rounded(V(w * now * now));
-      const auto code = clamp(nearest_int(V(x[i] * rest_l2 / rest_xl)), -top, top - 1);
-      auto accept = mask_of<V>((rest_xl > 0) & (code != l[i]) & alive);
-      rest_xl += rounded(V(w * x[i] * to_float<V>(code)));
-      rest_l2 += rounded(V(w * to_float<V>(code) * to_float<V>(code)));
-      accept = mask_of<V>(accept & (rest_l2 > 0) & (V(rest_xl * rest_xl * l2) > V(xl * xl * rest_l2)));
-      l[i] = choose(accept, code, l[i]);
-      xl = choose(accept, rest_xl, xl);
-      l2 = choose(accept, rest_l2, l2);
-      moved = mask_of<V>(moved | accept);
+/// Symmetric codes 0 .. 2 top - 1 by the same moves (make_q3_quants) for K sets of 16-element groups, one group a lane.
+/// Each move waits for the one before it; K sets side by side fill the waiting.
+template <int K, class V>
+void fit_by_moves(const V (*x)[16], int top, ints_of<V> (*l)[16], V* scale) {
+  constexpr auto sets = std::size_t(K);
+  V xl[sets], l2[sets], low = simd::splat<V>(float(-top)), high = simd::splat<V>(float(top - 1)), code[sets][16];
+  mask_of<V> alive[sets];
+  for (int k = 0; k < K; ++k) {
+    const peak<V> p(x[k], 16);
+    const V inverse = float(-top) / p.value;
+    alive[k] = mask_of<V>(p.size >= nothing);
+    xl[k] = l2[k] = V{};
+    for (int i = 0; i < 16; ++i) {
+      const V c = between(nearest(V(inverse * x[k][i])), low, high), w = x[k][i] * x[k][i];
+      code[k][i] = c;
+      xl[k] += rounded(V(w * x[k][i] * c));
+      l2[k] += rounded(V(w * c * c));
     }
-    if (!any_lane(moved)) break;
   }
-  for (int i = 0; i < n; ++i) l[i] = choose(alive, ints_of<V>(l[i] + top), ints_of<V>{});
-  return choose(mask_of<V>((l2 > 0) & alive), V(xl / l2), V{});
+  bool more = true;
+  for (int sweep = 0; sweep < 5 && more; ++sweep) {
+    mask_of<V> moved{};
+    for (int i = 0; i < 16; ++i)
+      for (int k = 0; k < K; ++k) {
+        const V v = x[k][i], w = v * v, now = code[k][i];
+        V rest_xl = xl[k] - rounded(V(w * v * now)), rest_l2 = l2[k] - rounded(V(w * now * now));
+        const V c = to_float<V>(clamp(nearest_int(V(v * rest_l2 / rest_xl)), -top, top - 1));
+        auto accept = mask_of<V>((rest_xl > 0) & (c != now) & alive[k]);
+        rest_xl += rounded(V(w * v * c));
+        rest_l2 += rounded(V(w * c * c));
+        accept = mask_of<V>(accept & (rest_l2 > 0) & (V(rest_xl * rest_xl * l2[k]) > V(xl[k] * xl[k] * rest_l2)));
+        code[k][i] = choose(accept, c, now);
+        xl[k] = choose(accept, rest_xl, xl[k]);
+        l2[k] = choose(accept, rest_l2, l2[k]);
+        moved = mask_of<V>(moved | accept);
+      }
+    more = any_lane(moved);
+  }
+  for (int k = 0; k < K; ++k) {
+    for (int i = 0; i < 16; ++i)
+      l[k][i] = choose(alive[k], simd::truncate_lanes(V(code[k][i] + float(top))), ints_of<V>{});
+    scale[k] = choose(mask_of<V>((l2[k] > 0) & alive[k]), V(xl[k] / l2[k]), V{});
+  }
 }
 
 }  // namespace quench::ggml::detail

@@ -56,8 +56,8 @@ inline void to_fp16_row(const float* x, std::ptrdiff_t n, void* out) {
 #if defined(__AVX512F__) && defined(__AVX512VL__) && defined(__AVX512BW__)
     // The instruction keeps a NaN's payload: those lanes are written again.
     const __m512 r = __m512(v);
-    __m256i h = _mm512_cvtps_ph(r, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    const __mmask16 nan = _mm512_cmp_ps_mask(r, r, _CMP_UNORD_Q);
+    __m256i h = _mm512_maskz_cvtps_ph(0xFFFF, r, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __mmask16 nan = _mm512_cmpunord_ps_mask(r, r);
     h = _mm256_mask_blend_epi16(nan, h, _mm256_or_si256(_mm256_and_si256(h, _mm256_set1_epi16(short(0x8000))), _mm256_set1_epi16(0x7E00)));
     std::memcpy(to + 2 * i, &h, 32);
 #else

@@ -88,6 +88,33 @@ template <class M, class T>
 QUENCH_INLINE T choose(const M& m, const T& a, const T& b) {
   return m ? a : b;
 }
+/// a < b ? a : b and a > b ? a : b: one instruction each, which compilers do not find by themselves for vectors.
+template <class V>
+QUENCH_INLINE V lesser(const V& a, const V& b) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64) return V(_mm512_min_ps(__m512(a), __m512(b)));
+#endif
+#if defined(__AVX__)
+  if constexpr (sizeof(V) == 32) return V(_mm256_min_ps(__m256(a), __m256(b)));
+#endif
+#if defined(__SSE2__)
+  if constexpr (sizeof(V) == 16) return V(_mm_min_ps(__m128(a), __m128(b)));
+#endif
+  return choose(a < b, a, b);
+}
+template <class V>
+QUENCH_INLINE V greater(const V& a, const V& b) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64) return V(_mm512_max_ps(__m512(a), __m512(b)));
+#endif
+#if defined(__AVX__)
+  if constexpr (sizeof(V) == 32) return V(_mm256_max_ps(__m256(a), __m256(b)));
+#endif
+#if defined(__SSE2__)
+  if constexpr (sizeof(V) == 16) return V(_mm_max_ps(__m128(a), __m128(b)));
+#endif
+  return choose(a > b, a, b);
+}
 /// Does m hold in any lane?
 template <class M>
 QUENCH_INLINE bool any_lane(const M& m) {
