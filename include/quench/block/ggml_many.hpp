@@ -59,31 +59,64 @@ QUENCH_INLINE void encode_marked(const wide_ints& mark, const float* x, std::byt
     if (mark[b]) C::encode(x + b * C::elements, out + b * C::bytes);
 }
 
-/// 32 codes 0 .. 15 as split nibbles: code(v) gives the codes of one vector.
+/// 32 codes as split nibbles, and their fifth bits in a word: code(v) gives the codes of one vector.
 template <class Code>
-QUENCH_INLINE void put_nibbles_wide(const float* x, std::byte* out, Code&& code) {
-  for (int j = 0; j < 16; j += lanes)
-    simd::store_bytes<wide>(out + j, wide_ints(code(simd::load_vec<wide>(x + j)) | (code(simd::load_vec<wide>(x + 16 + j)) << 4)));
+QUENCH_INLINE std::uint32_t put_nibbles_wide(const float* x, std::byte* out, Code&& code, bool fifth = false) {
+  std::uint32_t top = 0;
+  for (int j = 0; j < 16; j += lanes) {
+    const wide_ints low = code(simd::load_vec<wide>(x + j)), high = code(simd::load_vec<wide>(x + 16 + j));
+    if (fifth) top |= simd::gather_bits(low, 4) << j | simd::gather_bits(high, 4) << (16 + j);
+    simd::store_bytes<wide>(out + j, wide_ints((low & 15) | (high << 4)));
+  }
+  return top;
 }
 
-/// Q4_0. A block whose largest magnitude occurs with both signs, or whose 1/d overflows, goes the long way.
+/// Q4_0, Q5_0. A block whose largest magnitude occurs with both signs, or whose 1/d overflows, goes the long way.
 template <class C>
-void encode_q4_0(const float* x, index blocks, std::byte* out) {
+void encode_symmetric(const float* x, index blocks, std::byte* out) {
+  using layout = typename C::layout;
   encode_batches<C>(x, blocks, out, [](const float* v, std::byte* to) {
     wide low, high;
     block_ranges<32>(v, low, high);
-    const wide d = choose(high > -low, high, low) / -8.f, inverse = choose(d != 0, wide(1.f / d), wide{});
+    const wide d = choose(high > -low, high, low) / float(-C::half), inverse = choose(d != 0, wide(1.f / d), wide{});
     const wide_ints h = to_fp16_bits(d);
     alignas(64) float id[std::size_t(lanes)];
     simd::store_vec(id, inverse);
-    for (int b = 0; b < lanes; ++b) {
+    const wide middle = wide{} + (float(C::half) + 0.5f), most = wide{} + float(2 * C::half - 1);
+    for (int b = 0; b < lanes; ++b, to += C::bytes) {
       const float s = id[b];
-      quench::detail::put(to + b * C::bytes, std::uint16_t(h[b]));
-      put_nibbles_wide(v + 32 * b, to + b * C::bytes + 2, [&](const wide& e) {
-        return simd::truncate_lanes(simd::lesser(wide(rounded(wide(e * s)) + 8.5f), wide(wide{} + 15.f)));
-      });
+      quench::detail::put(to, std::uint16_t(h[b]));
+      const std::uint32_t top = put_nibbles_wide(v + 32 * b, to + layout::nibbles, [&](const wide& e) {
+        return simd::truncate_lanes(simd::lesser(wide(rounded(wide(e * s)) + middle), most));
+      }, layout::fifth != layout::nibbles);
+      if constexpr (layout::fifth != layout::nibbles) quench::detail::put(to + layout::fifth, top);
     }
-    encode_marked<C>(wide_ints((high == -low) | (magnitude(inverse) > FLT_MAX)), v, to);
+    encode_marked<C>(wide_ints((high == -low) | (magnitude(inverse) > FLT_MAX)), v, to - lanes * C::bytes);
+  });
+}
+
+/// Q4_1, Q5_1. A block whose minimum is a zero (of which sign the order decides) goes the long way.
+template <class C>
+void encode_affine(const float* x, index blocks, std::byte* out) {
+  using layout = typename C::layout;
+  encode_batches<C>(x, blocks, out, [](const float* v, std::byte* to) {
+    wide low, high;
+    block_ranges<32>(v, low, high);
+    const wide d = (high - low) / float(C::top), inverse = choose(d != 0, wide(1.f / d), wide{}), most = wide{} + float(C::top);
+    const wide_ints h = to_fp16_bits(d), m = to_fp16_bits(low);
+    alignas(64) float id[std::size_t(lanes)], minimum[std::size_t(lanes)];
+    simd::store_vec(id, inverse);
+    simd::store_vec(minimum, low);
+    for (int b = 0; b < lanes; ++b, to += C::bytes) {
+      const float s = id[b], base = minimum[b];
+      quench::detail::put(to, std::uint16_t(h[b]));
+      quench::detail::put(to + 2, std::uint16_t(m[b]));
+      const std::uint32_t top = put_nibbles_wide(v + 32 * b, to + layout::nibbles, [&](const wide& e) {
+        return simd::truncate_lanes(simd::lesser(wide(rounded(wide((e - base) * s)) + 0.5f), most));
+      }, layout::fifth != layout::nibbles);
+      if constexpr (layout::fifth != layout::nibbles) quench::detail::put(to + layout::fifth, top);
+    }
+    encode_marked<C>(wide_ints((low == 0) | (magnitude(inverse) > FLT_MAX)), v, to - lanes * C::bytes);
   });
 }
 
@@ -106,6 +139,17 @@ void encode_q8_0(const float* x, index blocks, std::byte* out) {
     }
     encode_marked<C>(wide_ints(magnitude(inverse) > FLT_MAX), v, to);
   });
+}
+
+/// Values of 32 split nibbles with fifth bits in `top`.
+template <class Value>
+QUENCH_INLINE void get_fives_wide(const std::byte* in, std::uint32_t top, float* x, Value&& value) {
+  const wide_ints bits = wide_ints{} + std::int32_t(top);
+  for (int j = 0; j < 16; j += lanes) {
+    const wide_ints both = simd::load_bytes<wide>(in + j), at = simd::iota<wide> + j;
+    simd::store_vec(x + j, value(wide_ints((both & 15) | ((bits >> at) & 1) << 4)));
+    simd::store_vec(x + 16 + j, value(wide_ints((both >> 4) | ((bits >> (at + 16)) & 1) << 4)));
+  }
 }
 
 /// Values of split nibbles, 32 (or n) of them: value(codes) gives the floats of one vector.

@@ -49,13 +49,6 @@ struct plain_layout {
     }
     quench::detail::put_nibbles(out + nibbles, q, 32);
   }
-  static void get_codes(const std::byte* in, std::uint8_t* q) {
-    quench::detail::get_nibbles(in + nibbles, q, 32);
-    if constexpr (Bits == 5) {
-      const auto top = get<std::uint32_t>(in + fifth);
-      for (int j = 0; j < 32; ++j) q[j] = std::uint8_t(q[j] | ((top >> j) & 1) << 4);
-    }
-  }
 };
 
 /// Weighs a row by importance * sqrt(mean x^2 + x^2) and hands over its blocks of 32, one a lane: body(x, w, count).
@@ -115,9 +108,8 @@ struct symmetric {
     if constexpr (Bits == 4) {
       get_nibbles_wide<32>(in + layout::nibbles, x, [&](const wide_ints& q) { return wide(to_float<wide>(wide_ints(q - half)) * d); });
     } else {
-      std::uint8_t q[32];
-      layout::get_codes(in, q);
-      scaled_out(q, 32, d, half, x);
+      get_fives_wide(in + layout::nibbles, get<std::uint32_t>(in + layout::fifth), x,
+                     [&](const wide_ints& q) { return wide(to_float<wide>(wide_ints(q - half)) * d); });
     }
   }
 };
@@ -156,9 +148,8 @@ struct affine {
     if constexpr (Bits == 4) {
       get_nibbles_wide<32>(in + layout::nibbles, x, [&](const wide_ints& q) { return wide(rounded(wide(to_float<wide>(q) * d)) + m); });
     } else {
-      std::uint8_t q[32];
-      layout::get_codes(in, q);
-      affine_out(q, 32, d, -m, x);
+      get_fives_wide(in + layout::nibbles, get<std::uint32_t>(in + layout::fifth), x,
+                     [&](const wide_ints& q) { return wide(rounded(wide(to_float<wide>(q) * d)) + m); });
     }
   }
 };
@@ -168,19 +159,22 @@ struct affine {
 struct q4_0 : detail::symmetric<4> {
   static constexpr std::string_view name = "q4_0";
   static constexpr int ggml_type = 2;
-  static void encode_many(const float* x, index blocks, std::byte* out) { detail::encode_q4_0<q4_0>(x, blocks, out); }
+  static void encode_many(const float* x, index blocks, std::byte* out) { detail::encode_symmetric<q4_0>(x, blocks, out); }
 };
 struct q4_1 : detail::affine<4> {
   static constexpr std::string_view name = "q4_1";
   static constexpr int ggml_type = 3;
+  static void encode_many(const float* x, index blocks, std::byte* out) { detail::encode_affine<q4_1>(x, blocks, out); }
 };
 struct q5_0 : detail::symmetric<5> {
   static constexpr std::string_view name = "q5_0";
   static constexpr int ggml_type = 6;
+  static void encode_many(const float* x, index blocks, std::byte* out) { detail::encode_symmetric<q5_0>(x, blocks, out); }
 };
 struct q5_1 : detail::affine<5> {
   static constexpr std::string_view name = "q5_1";
   static constexpr int ggml_type = 7;
+  static void encode_many(const float* x, index blocks, std::byte* out) { detail::encode_affine<q5_1>(x, blocks, out); }
 };
 
 /// d = max |x| / 127, q = x / d rounded half away from zero (ggml's file writer; its run-time kernels round to even).

@@ -1,7 +1,7 @@
 #pragma once
 /// \file  ggml's one- and two-bit blocks: Q1_0, Q2_0 (Bonsai-style), TQ1_0, TQ2_0 (BitNet b1.58, TriLMs); ggml-quants.c,
 /// d99724f2. No search: the scale is the mean (Q1_0) or the maximum (others) of |x|.
-#include <quench/block/codec.hpp>
+#include <quench/block/ggml_k_affine.hpp>
 
 #include <algorithm>
 
@@ -25,7 +25,10 @@ struct q1_0 {
   }
   static void decode(const std::byte* in, float* x) {
     const float d = quench::detail::get_fp16(in);
-    for (int j = 0; j < 128; ++j) x[j] = (int(in[2 + j / 8]) >> (j % 8) & 1) ? d : -d;
+    std::uint8_t q[128];  // 0 or 2, less one
+    for (int i = 0; i < 16; ++i)
+      for (int k = 0; k < 8; ++k) q[8 * i + k] = std::uint8_t((int(in[2 + i]) >> k & 1) * 2);
+    detail::scaled_out(q, 128, d, 1, x);
   }
 };
 
@@ -47,7 +50,10 @@ struct q2_0 {
   }
   static void decode(const std::byte* in, float* x) {
     const float d = quench::detail::get_fp16(in);
-    for (int j = 0; j < 64; ++j) x[j] = float((int(in[2 + j / 4]) >> (j % 4 * 2) & 3) - 1) * d;
+    std::uint8_t q[64];
+    for (int i = 0; i < 16; ++i)
+      for (int k = 0; k < 4; ++k) q[4 * i + k] = std::uint8_t(int(in[2 + i]) >> (2 * k) & 3);
+    detail::scaled_out(q, 64, d, 1, x);
   }
 };
 
@@ -55,8 +61,14 @@ namespace detail {
 
 /// Trits 0, 1, 2 of x / max |x| rounded half away from zero; returns the maximum.
 inline float trits(const float* x, std::uint8_t* t) {
-  const float d = quench::detail::largest_magnitude(x, 256), inverse = d != 0 ? 1 / d : 0.f;
-  for (int j = 0; j < 256; ++j) t[j] = std::uint8_t(quench::detail::round_away(x[j] * inverse) + 1);
+  float most[16] = {}, d = 0;
+  for (int j = 0; j < 256; ++j) most[j % 16] = std::max(most[j % 16], std::fabs(x[j]));
+  for (const float m : most) d = std::max(d, m);
+  const float inverse = d != 0 ? 1 / d : 0.f;
+  for (int j = 0; j < 256; ++j) {
+    const float v = x[j] * inverse;  // within -1 .. 1, unless 1/d overflowed: then every trit is 0
+    t[j] = std::uint8_t(inverse <= FLT_MAX ? 1 + int(v >= 0.5f) - int(v <= -0.5f) : 1);
+  }
   return d;
 }
 /// Five trits, the first most significant, as a fraction of 3^5 in 256ths rounded up, so that a multiplication by three
@@ -64,9 +76,17 @@ inline float trits(const float* x, std::uint8_t* t) {
 constexpr std::uint8_t pack_trits(int a, int b, int c, int d, int e) {
   return std::uint8_t(((((a * 3 + b) * 3 + c) * 3 + d) * 3 + e) * 256 / 243 + (((((a * 3 + b) * 3 + c) * 3 + d) * 3 + e) * 256 % 243 != 0));
 }
-constexpr std::uint8_t unpack_trit(int byte, int n) {
-  for (; n > 0; --n) byte = byte * 3 & 255;
-  return std::uint8_t(byte * 3 >> 8);
+/// n trits of each of m bytes, trit by trit: q[m k + j] is trit k of byte j.
+template <int m, int n>
+void unpack_trits(const std::byte* in, std::uint8_t* q) {
+  std::uint8_t left[std::size_t(m)];
+  std::memcpy(left, in, std::size_t(m));
+  for (int k = 0; k < n; ++k, q += m)
+    for (int j = 0; j < m; ++j) {
+      const unsigned three = left[j] * 3u;
+      q[j] = std::uint8_t(three >> 8);
+      left[j] = std::uint8_t(three);
+    }
 }
 
 }  // namespace detail
@@ -90,10 +110,11 @@ struct tq1_0 {
   }
   static void decode(const std::byte* in, float* x) {
     const float d = quench::detail::get_fp16(in + 52);
-    const auto value = [&](int m, int n) { return float(int(detail::unpack_trit(int(in[m]), n)) - 1) * d; };
-    for (int j = 0; j < 160; ++j) x[j] = value(j % 32, j / 32);
-    for (int j = 0; j < 80; ++j) x[160 + j] = value(32 + j % 16, j / 16);
-    for (int j = 0; j < 16; ++j) x[240 + j] = value(48 + j % 4, j / 4);
+    std::uint8_t q[256];
+    detail::unpack_trits<32, 5>(in, q);
+    detail::unpack_trits<16, 5>(in + 32, q + 160);
+    detail::unpack_trits<4, 4>(in + 48, q + 240);
+    detail::scaled_out(q, 256, d, 1, x);
   }
 };
 
@@ -113,7 +134,9 @@ struct tq2_0 {
   }
   static void decode(const std::byte* in, float* x) {
     const float d = quench::detail::get_fp16(in + 64);
-    for (int j = 0; j < 256; ++j) x[j] = float((int(in[j / 128 * 32 + j % 32]) >> (j % 128 / 32 * 2) & 3) - 1) * d;
+    std::uint8_t q[256];
+    detail::get_twos(in, q);
+    detail::scaled_out(q, 256, d, 1, x);
   }
 };
 

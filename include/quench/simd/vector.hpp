@@ -283,6 +283,25 @@ QUENCH_INLINE ints_of<V> lookup32(const std::int32_t* table, const ints_of<V>& i
   }
 }
 
+/// Bit `at` of every lane, lane i in bit i of the result.
+template <class I>
+QUENCH_INLINE std::uint32_t gather_bits(const I& i, int at) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(I) == 64) return _mm512_test_epi32_mask(__m512i(i), _mm512_set1_epi32(1 << at));
+  else
+#endif
+  {
+    std::uint32_t bits = 0;
+    for (int k = 0; k < int(sizeof(I) / 4); ++k) bits |= std::uint32_t(i[k] >> at & 1) << k;
+    return bits;
+  }
+}
+/// 0, 1, 2 .. N - 1.
+template <class V>
+inline constexpr auto iota = []<int... K>(std::integer_sequence<int, K...>) {
+  return ints_of<V>{K...};
+}(std::make_integer_sequence<int, lane_types<V>::size>{});
+
 /// The smallest integer >= v; |v| < 2^31.
 template <class V>
 QUENCH_INLINE ints_of<V> ceil_to_int(const V& v) {
