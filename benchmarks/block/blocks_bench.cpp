@@ -1,5 +1,6 @@
-// Every block codec of the list: encoding and decoding 64 Ki floats, beside memcpy of the floats and the codec's own
-// block-at-a-time form. Bounds: a decoder writes 4 bytes an element, as memcpy does, and reads little.
+// Every block codec of the list: encoding and decoding 64 Ki floats, beside memcpy of the floats and the
+// codec's own block-at-a-time form. Bounds: a decoder writes 4 bytes an element, as memcpy does, and reads
+// little.
 #include <quench/block/list.hpp>
 #include <quench/block/rows.hpp>
 
@@ -14,12 +15,14 @@ void add() {
     const quench::index blocks = r.n / C::elements;
     std::vector<std::byte> out(std::size_t(blocks * C::bytes)), single(out.size());
     const auto one_by_one = [&] {
-      for (quench::index b = 0; b < blocks; ++b) C::encode(r.in.data() + b * C::elements, single.data() + b * C::bytes);
+      for (quench::index b = 0; b < blocks; ++b)
+        C::encode(r.in.data() + b * C::elements, single.data() + b * C::bytes);
     };
     one_by_one();
     quench::encode_blocks<C>(r.in.data(), blocks, out.data());
     r.verify(out == single);
-    r.measure([&] { quench::encode_blocks<C>(r.in.data(), blocks, out.data()); }, bench::peer("one_block", one_by_one));
+    r.measure([&] { quench::encode_blocks<C>(r.in.data(), blocks, out.data()); },
+              bench::peer("one_block", one_by_one));
   });
   bench::add<float>(name + "/decode", {bench::in_l2}, [](bench::run<float>& r) {
     const quench::index blocks = r.n / C::elements;
@@ -27,7 +30,8 @@ void add() {
     quench::encode_blocks<C>(r.in.data(), blocks, bytes.data());
     quench::decode_blocks<C>(bytes.data(), blocks, r.out.data());
     std::vector<float> single(static_cast<std::size_t>(r.n));
-    for (quench::index b = 0; b < blocks; ++b) C::decode(bytes.data() + b * C::bytes, single.data() + b * C::elements);
+    for (quench::index b = 0; b < blocks; ++b)
+      C::decode(bytes.data() + b * C::bytes, single.data() + b * C::elements);
     r.verify(std::equal(single.begin(), single.end(), r.out.data()));
     r.measure([&] { quench::decode_blocks<C>(bytes.data(), blocks, r.out.data()); });
   });

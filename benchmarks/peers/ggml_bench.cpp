@@ -1,5 +1,6 @@
-// Against ggml itself: the same floats to the same bytes, in one process. Set QUENCH_GGML_DIR to a folder that holds
-// libggml-base.so (and, for its SIMD quantizers, a libggml-cpu-*.so named by QUENCH_GGML_CPU); without it there are no rows.
+// Against ggml itself: the same floats to the same bytes, in one process. Set QUENCH_GGML_DIR to a folder
+// that holds libggml-base.so (and, for its SIMD quantizers, a libggml-cpu-*.so named by QUENCH_GGML_CPU);
+// without it there are no rows.
 #include <quench/block/list.hpp>
 #include <quench/block/rows.hpp>
 
@@ -9,8 +10,8 @@
 
 namespace {
 
-using quantize_chunk = std::size_t (*)(int type, const float* x, void* out, std::int64_t start, std::int64_t rows,
-                                       std::int64_t per_row, const float* importance);
+using quantize_chunk = std::size_t (*)(int type, const float* x, void* out, std::int64_t start,
+                                       std::int64_t rows, std::int64_t per_row, const float* importance);
 using dequantize_row = void (*)(const void* in, float* x, std::int64_t n);
 using from_float = void (*)(const float* x, void* out, std::int64_t n);
 
@@ -52,14 +53,18 @@ void add() {
     bench::add<float>(name + "/encode", {bench::in_l2}, [chunk](bench::run<float>& r) {
       const quench::index blocks = r.n / C::elements;
       std::vector<std::byte> mine(std::size_t(blocks * C::bytes)), theirs(mine.size()), simd(mine.size());
-      const auto reference = [&] { chunk(C::ggml_type, r.in.data(), theirs.data(), 0, r.n / per_row, per_row, nullptr); };
+      const auto reference = [&] {
+        chunk(C::ggml_type, r.in.data(), theirs.data(), 0, r.n / per_row, per_row, nullptr);
+      };
       reference();
       quench::encode_blocks<C>(r.in.data(), blocks, mine.data());
       r.verify(mine == theirs);
       const auto kernel = [&] { quench::encode_blocks<C>(r.in.data(), blocks, mine.data()); };
       if (const from_float fast = ggml().simd(C::ggml_type))
-        r.measure(kernel, bench::peer("ggml", reference), bench::peer("ggml_simd", [&] { fast(r.in.data(), simd.data(), r.n); }));
-      else r.measure(kernel, bench::peer("ggml", reference));
+        r.measure(kernel, bench::peer("ggml", reference),
+                  bench::peer("ggml_simd", [&] { fast(r.in.data(), simd.data(), r.n); }));
+      else
+        r.measure(kernel, bench::peer("ggml", reference));
     });
   if (dequantize)
     bench::add<float>(name + "/decode", {bench::in_l2}, [dequantize](bench::run<float>& r) {

@@ -1,6 +1,6 @@
 #pragma once
-// The goldens' folder, their indexes and inputs. QUENCH_GOLDENS_DIR names the goldens (the folder `formats` or the one
-// above it); tests/data/formats otherwise.
+// The goldens' folder, their indexes and inputs. QUENCH_GOLDENS_DIR names the goldens (the folder `formats`
+// or the one above it); tests/data/formats otherwise.
 #include <quench/core/matrix.hpp>
 
 #include <bit>
@@ -49,7 +49,8 @@ struct golden_file {
   std::vector<char> blob;
 
   explicit golden_file(const std::string& stem)
-      : index(json::parse(read_all(folder() / (stem + ".json")))), blob(read_all(folder() / index.at("blob").get<std::string>())) {
+      : index(json::parse(read_all(folder() / (stem + ".json")))),
+        blob(read_all(folder() / index.at("blob").get<std::string>())) {
     for (const json& e : index.at("entries"))
       if (e.contains("name")) by_name_[e.at("name")] = e;
   }
@@ -65,7 +66,9 @@ struct golden_file {
     const json& e = by_name_.at(name);
     return values<T>(blob, e.at("offset"), e.at("bytes").get<std::size_t>() / sizeof(T));
   }
-  std::vector<q::index> shape(const std::string& name) const { return by_name_.at(name).at("shape").get<std::vector<q::index>>(); }
+  std::vector<q::index> shape(const std::string& name) const {
+    return by_name_.at(name).at("shape").get<std::vector<q::index>>();
+  }
 
  private:
   std::map<std::string, json> by_name_;
@@ -82,7 +85,8 @@ struct inputs {
     cols = j.at("cols");
     for (const auto& [name, c] : j.at("cases").items()) load(name, c.at("file"));
     if (std::filesystem::exists(folder() / "in_special.bin")) load("special", "in_special.bin");
-    if (std::filesystem::exists(folder() / "imatrix.bin")) importance = values<float>(read_all(folder() / "imatrix.bin"), 0, cols);
+    if (std::filesystem::exists(folder() / "imatrix.bin"))
+      importance = values<float>(read_all(folder() / "imatrix.bin"), 0, cols);
   }
   const q::matrix<float>& matrix(const std::string& name) const {
     INFO("input " << name);
@@ -120,7 +124,8 @@ template <class T>
 bool same(T a, T b) {
   if constexpr (std::is_floating_point_v<T>)
     return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b) || (a != a && b != b);
-  else return a == b;
+  else
+    return a == b;
 }
 
 template <class T>
@@ -133,14 +138,17 @@ void check_equal(const std::vector<T>& mine, const std::vector<T>& theirs) {
       first = i;
     }
   CHECK(wrong == 0);
-  if (wrong > 0) FAIL_CHECK(wrong << " of " << mine.size() << " differ, first at " << first << ": " << +mine[first] << ", reference " << +theirs[first]);
+  if (wrong > 0)
+    FAIL_CHECK(wrong << " of " << mine.size() << " differ, first at " << first << ": " << +mine[first]
+                     << ", reference " << +theirs[first]);
 }
 
 /// No further apart than `tolerance`.
 inline void check_within(const std::vector<float>& mine, const std::vector<float>& theirs, double tolerance) {
   REQUIRE(mine.size() == theirs.size());
   double worst = 0;
-  for (std::size_t i = 0; i < mine.size(); ++i) worst = std::max(worst, std::fabs(double(mine[i]) - double(theirs[i])));
+  for (std::size_t i = 0; i < mine.size(); ++i)
+    worst = std::max(worst, std::fabs(double(mine[i]) - double(theirs[i])));
   CHECK(worst <= tolerance);
 }
 

@@ -46,16 +46,19 @@ TEST_CASE("goldens: ggml blocks", "[goldens-formats]") {
       const std::size_t row = expected.size() / rows;
       REQUIRE(std::size_t(q::encoded_bytes<C>(q::index(rows), q::index(cols))) == expected.size());
       std::vector<unsigned char> bytes(expected.size());
-      q::encode_rows<C>(x, std::as_writable_bytes(std::span(bytes)),
-                        {.importance = weighted ? std::span<const float>(given().importance) : std::span<const float>()});
+      q::encode_rows<C>(
+          x, std::as_writable_bytes(std::span(bytes)),
+          {.importance = weighted ? std::span<const float>(given().importance) : std::span<const float>()});
       for (std::size_t r = 0; r < rows; ++r) {
         if (undefined(name, r)) continue;
         CAPTURE(r);
-        const std::span<const unsigned char> mine(bytes.data() + r * row, row), theirs(expected.data() + r * row, row);
+        const std::span<const unsigned char> mine(bytes.data() + r * row, row),
+            theirs(expected.data() + r * row, row);
         const std::size_t at = first_difference(mine, theirs);
         CHECK(at == row);
-        if (at < row) FAIL_CHECK("byte " << at % std::size_t(C::bytes) << " of block " << at / std::size_t(C::bytes) << ": "
-                                         << int(mine[at]) << ", reference " << int(theirs[at]));
+        if (at < row)
+          FAIL_CHECK("byte " << at % std::size_t(C::bytes) << " of block " << at / std::size_t(C::bytes)
+                             << ": " << int(mine[at]) << ", reference " << int(theirs[at]));
         ++ran;
       }
       if (!e.contains("f_offset")) return;

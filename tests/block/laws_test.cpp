@@ -53,7 +53,8 @@ q::matrix<float> corners() {
 template <class C>
 bytes one_by_one(const q::matrix<float>& w) {
   bytes out(std::size_t(q::encoded_bytes<C>(w.rows(), w.cols())));
-  for (q::index b = 0; b < w.size() / C::elements; ++b) C::encode(w.data() + b * C::elements, out.data() + b * C::bytes);
+  for (q::index b = 0; b < w.size() / C::elements; ++b)
+    C::encode(w.data() + b * C::elements, out.data() + b * C::bytes);
   return out;
 }
 template <class C>
@@ -85,7 +86,8 @@ bool has(const std::string& text, const char* part) { return text.find(part) != 
 
 }  // namespace
 
-TEMPLATE_LIST_TEST_CASE("codec: many blocks at once have the bytes and values of one at a time", "[block]", codecs) {
+TEMPLATE_LIST_TEST_CASE("codec: many blocks at once have the bytes and values of one at a time", "[block]",
+                        codecs) {
   using C = TestType;
   for (q::index blocks = 1; blocks <= 67; blocks += blocks < 20 ? 1 : 13) {
     CAPTURE(blocks);
@@ -101,7 +103,8 @@ TEMPLATE_LIST_TEST_CASE("codec: many blocks at once have the bytes and values of
     CHECK(out.back() == std::byte{0xA5});
     std::vector<float> y(x.size(), -7.f), single(x.size());
     q::decode_blocks<C>(out.data() + 1, blocks, y.data() + 1);
-    for (q::index b = 0; b < blocks; ++b) C::decode(expected.data() + b * C::bytes, single.data() + 1 + b * C::elements);
+    for (q::index b = 0; b < blocks; ++b)
+      C::decode(expected.data() + b * C::bytes, single.data() + 1 + b * C::elements);
     CHECK(std::memcmp(y.data() + 1, single.data() + 1, std::size_t(w.size()) * 4) == 0);
     CHECK(y.front() == -7.f);
     CHECK(y.back() == -7.f);
@@ -168,23 +171,29 @@ TEMPLATE_LIST_TEST_CASE("codec: quantizing twice changes nothing where the page 
   CHECK(same == stable);
 }
 
-TEMPLATE_LIST_TEST_CASE("codec: importance weighs, zero weights mean none, bad ones are refused", "[block]", codecs) {
+TEMPLATE_LIST_TEST_CASE("codec: importance weighs, zero weights mean none, bad ones are refused", "[block]",
+                        codecs) {
   using C = TestType;
   const auto w = numbers(3, 4 * C::elements, 31);
   const auto weight = numbers(1, w.cols(), 32);
   std::vector<float> importance(weight.data(), weight.data() + weight.size()), zeros(importance.size(), 0.f);
   for (float& v : importance) v = v * v + 0.01f;
   const bytes plain = encoded<C>(w), weighted = encoded<C>(w, {.importance = importance});
-  if (!q::takes_importance<C>) CHECK(weighted == plain);
+  if (!q::takes_importance<C>)
+    CHECK(weighted == plain);
   else {
     const auto error = [&](const bytes& b) {
       const q::matrix<float> e = decoded<C>(b, w.rows(), w.cols()) - w;
-      return double((e.array().square().rowwise() * Eigen::Map<const Eigen::RowVectorXf>(importance.data(), w.cols()).array()).sum());
+      return double((e.array().square().rowwise() *
+                     Eigen::Map<const Eigen::RowVectorXf>(importance.data(), w.cols()).array())
+                        .sum());
     };
     CHECK(error(weighted) < error(plain));
   }
   CHECK(encoded<C>(w, {.importance = zeros}) == plain);
-  const auto refused = [&](std::vector<float> bad) { return message([&] { encoded<C>(w, {.importance = bad, .tensor = "blk.0"}); }); };
+  const auto refused = [&](std::vector<float> bad) {
+    return message([&] { encoded<C>(w, {.importance = bad, .tensor = "blk.0"}); });
+  };
   auto bad = importance;
   bad[2] = -1.f;
   CHECK(has(refused(bad), "weight 2 of blk.0 is -1"));
@@ -203,22 +212,29 @@ TEMPLATE_LIST_TEST_CASE("codec: misuse is refused with the numbers", "[block]", 
   CHECK(has(message([&] { q::decode_rows<C>(std::span(out).first(out.size() - 1), y); }), "the input has"));
   if (C::elements > 1) {
     const auto ragged = numbers(1, C::elements + 1, 1);
-    CHECK(has(message([&] { q::encode_rows<C>(ragged, out, {.tensor = "output"}); }), "needs columns in multiples of"));
+    CHECK(has(message([&] { q::encode_rows<C>(ragged, out, {.tensor = "output"}); }),
+              "needs columns in multiples of"));
     CHECK(has(message([&] { q::encode_rows<C>(ragged, out, {.tensor = "output"}); }), "output has"));
   }
-  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()})
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
+                          -std::numeric_limits<float>::infinity()})
     for (q::index at = 0; at < C::elements; at += std::max<q::index>(1, C::elements / 7)) {
       q::matrix<float> x = w;
       x(1, at) = bad;
       const std::string said = message([&] { q::encode_rows<C>(x, out); });
-      if constexpr (requires { C::any_input; }) CHECK(said == "no error");
-      else CHECK(has(said, "row 1 of tensor"));
+      if constexpr (requires { C::any_input; })
+        CHECK(said == "no error");
+      else
+        CHECK(has(said, "row 1 of tensor"));
     }
   // Sizes beyond 2^31 are exact, and too large ones are refused; nothing is allocated.
   const q::index n = (q::index(1) << 31) + 7;
   CHECK(q::encoded_bytes<C>(n, C::elements) == n * C::bytes);
   CHECK(q::row_bytes<C>(n * C::elements) == n * C::bytes);
-  CHECK(has(message([&] { static_cast<void>(q::encoded_bytes<C>(std::numeric_limits<q::index>::max(), 2 * C::elements)); }), "too large"));
+  CHECK(has(message([&] {
+              static_cast<void>(q::encoded_bytes<C>(std::numeric_limits<q::index>::max(), 2 * C::elements));
+            }),
+            "too large"));
 }
 
 TEST_CASE("codec list: lookup by name and by GGUF type", "[block]") {
@@ -234,15 +250,16 @@ TEST_CASE("codec list: lookup by name and by GGUF type", "[block]") {
   const std::string said = message([] { q::with_block_codec("q9_0", [](auto) {}); });
   CHECK(has(said, "'q9_0'"));
   CHECK(has(said, "q4_0, q4_1"));
-  CHECK(has(message([] { q::with_ggml_type(16, [](auto) {}); }), "GGUF type 16 is not supported; choose one of 1 (f16)"));
+  CHECK(has(message([] { q::with_ggml_type(16, [](auto) {}); }),
+            "GGUF type 16 is not supported; choose one of 1 (f16)"));
 }
 
 TEST_CASE("q4_0: one block by hand", "[block]") {
   float x[32] = {};
-  x[0] = -8.f;   // the largest magnitude: d = -8 / -8 = 1
-  x[1] = 7.f;    // 15
-  x[2] = 0.5f;   // 0.5 + 8.5 = 9
-  x[16] = -0.6f; // trunc(7.9) = 7
+  x[0] = -8.f;    // the largest magnitude: d = -8 / -8 = 1
+  x[1] = 7.f;     // 15
+  x[2] = 0.5f;    // 0.5 + 8.5 = 9
+  x[16] = -0.6f;  // trunc(7.9) = 7
   std::byte out[18];
   q::ggml::q4_0::encode(x, out);
   CHECK(q::from_fp16(std::uint16_t(int(out[0]) | int(out[1]) << 8)) == 1.f);
@@ -255,14 +272,18 @@ TEST_CASE("half: every code survives, every float takes the nearest", "[block]")
   for (std::uint32_t c = 0; c < 65536; ++c) {
     const auto code = std::uint16_t(c);
     const float h = q::from_fp16(code), b = q::from_bf16(code);
-    if (h == h) { if (q::to_fp16(h) != code) FAIL("fp16 " << c); }
-    else if (q::to_fp16(h) != ((c & 0x8000) | 0x7E00)) FAIL("fp16 NaN " << c);
-    if (b == b) { if (q::to_bf16(b) != code) FAIL("bf16 " << c); }
-    else if (q::to_bf16(b) != ((c & 0x8000) | 0x7FC0)) FAIL("bf16 NaN " << c);
+    if (h == h) {
+      if (q::to_fp16(h) != code) FAIL("fp16 " << c);
+    } else if (q::to_fp16(h) != ((c & 0x8000) | 0x7E00))
+      FAIL("fp16 NaN " << c);
+    if (b == b) {
+      if (q::to_bf16(b) != code) FAIL("bf16 " << c);
+    } else if (q::to_bf16(b) != ((c & 0x8000) | 0x7FC0))
+      FAIL("bf16 NaN " << c);
   }
   CHECK(q::to_fp16(65519.99f) == 0x7BFF);
   CHECK(q::to_fp16(65520.f) == 0x7C00);
-  CHECK(q::to_fp16(0x1p-25f) == 0);            // half of the smallest: to even
+  CHECK(q::to_fp16(0x1p-25f) == 0);  // half of the smallest: to even
   CHECK(q::to_fp16(0x1.000002p-25f) == 1);
   CHECK(q::to_bf16(0.2691408770292272f) == 0x3E8A);
   CHECK(q::to_bf16(std::bit_cast<float>(0x3F808000u)) == 0x3F80);
@@ -271,8 +292,8 @@ TEST_CASE("half: every code survives, every float takes the nearest", "[block]")
   CHECK(q::to_bf16(std::bit_cast<float>(0x7F800001u)) == 0x7FC0);
 }
 
-TEMPLATE_TEST_CASE("narrow: every code survives decoding and encoding", "[block]", q::fp4_e2m1, q::fp6_e2m3, q::fp6_e3m2, q::fp8_e4m3,
-                   q::fp8_e5m2) {
+TEMPLATE_TEST_CASE("narrow: every code survives decoding and encoding", "[block]", q::fp4_e2m1, q::fp6_e2m3,
+                   q::fp6_e3m2, q::fp8_e4m3, q::fp8_e5m2) {
   using F = TestType;
   for (unsigned c = 0; c < (1u << F::bits); ++c)
     if (const float v = F::decode(c); v - v == 0.f) CHECK(unsigned(q::to_narrow<F>(v)) == c);

@@ -21,8 +21,7 @@ q::matrix<T> numbers(q::index rows, q::index cols, std::uint64_t seed) {
 q::matrix<double> sylvester(q::index n) {
   q::matrix<double> h(n, n);
   for (q::index i = 0; i < n; ++i)
-    for (q::index j = 0; j < n; ++j)
-      h(i, j) = std::popcount(std::uint64_t(i & j)) % 2 ? -1.0 : 1.0;
+    for (q::index j = 0; j < n; ++j) h(i, j) = std::popcount(std::uint64_t(i & j)) % 2 ? -1.0 : 1.0;
   return h / std::sqrt(double(n));
 }
 
@@ -50,8 +49,8 @@ TEST_CASE("hadamard: an example by hand", "[hadamard]") {
   CHECK(x(0, 3) == 0.f);
 }
 
-TEMPLATE_TEST_CASE("hadamard: equals Sylvester's matrix, its scalar twin and its own inverse", "[hadamard]", float,
-                   double) {
+TEMPLATE_TEST_CASE("hadamard: equals Sylvester's matrix, its scalar twin and its own inverse", "[hadamard]",
+                   float, double) {
   using T = TestType;
   const double tolerance = sizeof(T) == 4 ? 3e-6 : 1e-14;
   for (q::index block = 1; block <= 1024; block *= 2) {
@@ -62,7 +61,8 @@ TEMPLATE_TEST_CASE("hadamard: equals Sylvester's matrix, its scalar twin and its
     const q::matrix<double> h = sylvester(block);
     for (q::index b = 0; b < 2; ++b) {
       const q::matrix<double> expected = x.middleCols(b * block, block).template cast<double>() * h;
-      CHECK((y.middleCols(b * block, block).template cast<double>() - expected).cwiseAbs().maxCoeff() < tolerance * 4);
+      CHECK((y.middleCols(b * block, block).template cast<double>() - expected).cwiseAbs().maxCoeff() <
+            tolerance * 4);
     }
     auto twin = x;
     for (q::index r = 0; r < 3; ++r)

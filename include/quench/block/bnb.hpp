@@ -1,6 +1,6 @@
 #pragma once
-/// \file  bitsandbytes' 4-bit weights (QLoRA: Dettmers et al. 2023, arXiv:2305.14314): NF4 and FP4 in blocks of the
-/// flattened tensor, with double quantization of the block maxima, and its dynamic 8-bit blocks.
+/// \file  bitsandbytes' 4-bit weights (QLoRA: Dettmers et al. 2023, arXiv:2305.14314): NF4 and FP4 in blocks
+/// of the flattened tensor, with double quantization of the block maxima, and its dynamic 8-bit blocks.
 #include <quench/block/codec.hpp>
 #include <quench/block/dynamic_map.hpp>
 #include <quench/core/parallel.hpp>
@@ -13,8 +13,8 @@
 
 namespace quench::inline QUENCH_ISA::bnb {
 
-/// A sorted list of values in [-1, 1], the code of each, and the midpoints between neighbours: a value takes the
-/// number of midpoints strictly below it, so that a midpoint goes to the lower value.
+/// A sorted list of values in [-1, 1], the code of each, and the midpoints between neighbours: a value takes
+/// the number of midpoints strictly below it, so that a midpoint goes to the lower value.
 template <std::size_t N>
 struct value_map {
   std::array<float, N> values{};
@@ -32,12 +32,14 @@ struct value_map {
 
 /// Values by code. FP4 here is bitsandbytes' own (bit 3 the sign; not E2M1).
 inline constexpr std::array<float, 16> nf4_values = nf4::values;
-inline constexpr std::array<float, 16> fp4_values = {0.f,  0.0052083335f,  0.6666667f,  1.f,  0.33333334f,  0.5f,  0.16666667f,  0.25f,
-                                                     0.f, -0.0052083335f, -0.6666667f, -1.f, -0.33333334f, -0.5f, -0.16666667f, -0.25f};
+inline constexpr std::array<float, 16> fp4_values = {
+    0.f, 0.0052083335f,  0.6666667f,  1.f,  0.33333334f,  0.5f,  0.16666667f,  0.25f,
+    0.f, -0.0052083335f, -0.6666667f, -1.f, -0.33333334f, -0.5f, -0.16666667f, -0.25f};
 
 inline constexpr value_map<16> nf4_map(nf4_values, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
-inline constexpr value_map<16> fp4_map({-1.f, -0.6666667f, -0.5f, -0.33333334f, -0.25f, -0.16666667f, -0.0052083335f, 0.f, 0.f,
-                                        0.0052083335f, 0.16666667f, 0.25f, 0.33333334f, 0.5f, 0.6666667f, 1.f},
+inline constexpr value_map<16> fp4_map({-1.f, -0.6666667f, -0.5f, -0.33333334f, -0.25f, -0.16666667f,
+                                        -0.0052083335f, 0.f, 0.f, 0.0052083335f, 0.16666667f, 0.25f,
+                                        0.33333334f, 0.5f, 0.6666667f, 1.f},
                                        {11, 10, 13, 12, 15, 14, 9, 0, 8, 1, 6, 7, 4, 5, 2, 3});
 inline constexpr value_map<256> dynamic_codes(dynamic_map, [] {
   std::array<std::uint8_t, 256> c{};
@@ -49,9 +51,9 @@ enum class type : std::uint8_t { nf4, fp4 };
 
 struct options {
   bnb::type type = bnb::type::nf4;
-  index block = 64;         ///< elements under one maximum, >= 1; the last block may be short
-  bool double_quant = false;///< store the maxima as dynamic 8-bit codes
-  index nested_block = 256; ///< maxima under one nested maximum
+  index block = 64;           ///< elements under one maximum, >= 1; the last block may be short
+  bool double_quant = false;  ///< store the maxima as dynamic 8-bit codes
+  index nested_block = 256;   ///< maxima under one nested maximum
 };
 
 /// Codes 0 .. 255 of the dynamic data type, and one maximum a block.
@@ -84,7 +86,8 @@ inline float into_range(float y) { return std::clamp(y, -1.f, 1.f); }
 
 inline void check_finite(std::span<const float> x, const char* who) {
   for (std::size_t i = 0; i < x.size(); ++i)
-    expects(std::isfinite(x[i]), "{}: elements must be finite, element {} is {}", std::string_view(who), i, x[i]);
+    expects(std::isfinite(x[i]), "{}: elements must be finite, element {} is {}", std::string_view(who), i,
+            x[i]);
 }
 
 }  // namespace detail
@@ -106,17 +109,20 @@ inline dynamic_blocks quantize_dynamic(std::span<const float> x, index block = 2
 }
 inline std::vector<float> dequantize_dynamic(const dynamic_blocks& q) {
   expects(q.block >= 1 && index(q.absmax.size()) == (index(q.codes.size()) + q.block - 1) / q.block,
-          "bnb::dequantize_dynamic: {} codes in blocks of {} do not go with {} maxima", q.codes.size(), q.block, q.absmax.size());
+          "bnb::dequantize_dynamic: {} codes in blocks of {} do not go with {} maxima", q.codes.size(),
+          q.block, q.absmax.size());
   std::vector<float> x(q.codes.size());
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = dynamic_map[q.codes[i]] * q.absmax[i / std::size_t(q.block)];
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = dynamic_map[q.codes[i]] * q.absmax[i / std::size_t(q.block)];
   return x;
 }
 
 /// Quantizes a matrix in row-major order. \throws error for a block < 1 or a non-finite element.
 template <dense_matrix M>
-  requires std::same_as<scalar_of<M>, float>
-packed pack(const M& w, const options& o = {}) {
-  expects(o.block >= 1 && o.nested_block >= 1, "bnb::pack: blocks must be at least 1, are {} and {}", o.block, o.nested_block);
+requires std::same_as < scalar_of<M>,
+float > packed pack(const M& w, const options& o = {}) {
+  expects(o.block >= 1 && o.nested_block >= 1, "bnb::pack: blocks must be at least 1, are {} and {}", o.block,
+          o.nested_block);
   const matrix<float> flat = w;
   const std::span<const float> x(flat.data(), std::size_t(flat.size()));
   detail::check_finite(x, "bnb::pack");
@@ -154,9 +160,10 @@ inline std::vector<float> block_maxima(const packed& p) {
 inline matrix<float> unpack(const packed& p) {
   const std::vector<float> maxima = block_maxima(p);
   const index n = p.rows * p.cols;
-  expects(p.how.block >= 1 && index(p.codes.size()) == (n + 1) / 2 && index(maxima.size()) == (n + p.how.block - 1) / p.how.block,
-          "bnb::unpack: {} x {} in blocks of {} does not go with {} code bytes and {} maxima", p.rows, p.cols, p.how.block,
-          p.codes.size(), maxima.size());
+  expects(p.how.block >= 1 && index(p.codes.size()) == (n + 1) / 2 &&
+              index(maxima.size()) == (n + p.how.block - 1) / p.how.block,
+          "bnb::unpack: {} x {} in blocks of {} does not go with {} code bytes and {} maxima", p.rows, p.cols,
+          p.how.block, p.codes.size(), maxima.size());
   const auto& values = p.how.type == type::nf4 ? nf4_values : fp4_values;
   matrix<float> w(p.rows, p.cols);
   for (index i = 0; i < n; ++i) {
@@ -166,4 +173,4 @@ inline matrix<float> unpack(const packed& p) {
   return w;
 }
 
-}  // namespace quench::bnb
+}  // namespace quench::inline QUENCH_ISA::bnb

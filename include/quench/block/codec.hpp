@@ -1,5 +1,6 @@
 #pragma once
-/// \file  What a block codec is: a struct that turns `elements` floats into `bytes` bytes another program reads.
+/// \file  What a block codec is: a struct that turns `elements` floats into `bytes` bytes another program
+/// reads.
 #include <quench/core/error.hpp>
 #include <quench/core/matrix.hpp>
 #include <quench/format/half.hpp>
@@ -12,12 +13,12 @@
 
 namespace quench::inline QUENCH_ISA {
 
-/// `encode` and `decode` see one block; they read and write exactly `elements` floats and `bytes` bytes, need no
-/// alignment, allocate nothing, and depend on nothing but their input. Optional members:
+/// `encode` and `decode` see one block; they read and write exactly `elements` floats and `bytes` bytes, need
+/// no alignment, allocate nothing, and depend on nothing but their input. Optional members:
 ///   encode_many(x, blocks, out), decode_many(in, blocks, x)     the same bytes, faster
-///   encode_weighted(row, cols, importance, out)                 a whole row, errors weighted by column (imatrix)
-///   ggml_type                                                   its number in GGUF files
-///   any_input                                                   true when NaN and Inf are representable input
+///   encode_weighted(row, cols, importance, out)                 a whole row, errors weighted by column
+///   (imatrix) ggml_type                                                   its number in GGUF files any_input
+///   true when NaN and Inf are representable input
 template <class C>
 concept block_codec = requires(const float* x, float* y, const std::byte* in, std::byte* out) {
   { C::name } -> std::convertible_to<std::string_view>;
@@ -28,19 +29,23 @@ concept block_codec = requires(const float* x, float* y, const std::byte* in, st
 };
 
 template <class C>
-inline constexpr bool takes_importance =
-    requires(const float* x, index n, std::byte* out) { C::encode_weighted(x, n, x, out); };
+inline constexpr bool takes_importance = requires(const float* x, index n, std::byte* out) {
+  C::encode_weighted(x, n, x, out);
+};
 
 /// The GGUF type number of C, or -1.
 template <class C>
 constexpr int ggml_type_of() {
-  if constexpr (requires { C::ggml_type; }) return C::ggml_type;
-  else return -1;
+  if constexpr (requires { C::ggml_type; })
+    return C::ggml_type;
+  else
+    return -1;
 }
 
 namespace detail {
 
-static_assert(std::endian::native == std::endian::little, "quench: block formats are little-endian in memory");
+static_assert(std::endian::native == std::endian::little,
+              "quench: block formats are little-endian in memory");
 
 template <class T>
 QUENCH_INLINE void put(std::byte* p, T value) {
@@ -88,4 +93,4 @@ QUENCH_INLINE int round_away(float x) {
 }
 
 }  // namespace detail
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

@@ -1,6 +1,7 @@
 #pragma once
-/// \file  ggml's FP4 blocks: MXFP4 (32 values, E8M0 scale) and NVFP4 (64 values, one unsigned E4M3 scale per 16). The
-/// elements are E2M1, nearest with halves to the smaller magnitude and never -0; OCP's rule is in mx.hpp.
+/// \file  ggml's FP4 blocks: MXFP4 (32 values, E8M0 scale) and NVFP4 (64 values, one unsigned E4M3 scale per
+/// 16). The elements are E2M1, nearest with halves to the smaller magnitude and never -0; OCP's rule is in
+/// mx.hpp.
 #include <quench/block/ggml_many.hpp>
 
 #include <array>
@@ -25,13 +26,16 @@ QUENCH_INLINE std::uint8_t nearest_e2m1(float x, float half_d) {
   return std::uint8_t(best);
 }
 
-/// floor(log2f(x)) as single-precision arithmetic gives it: within a rounding below 2^k it already says k. x > 0.
+/// floor(log2f(x)) as single-precision arithmetic gives it: within a rounding below 2^k it already says k. x
+/// > 0.
 QUENCH_INLINE int floor_log2_float(float x) {
   const auto u = std::bit_cast<std::uint32_t>(x);
-  if (u < 0x00800000u) {  // subnormal: exact, since its mantissa never comes within a rounding of the next power
+  if (u <
+      0x00800000u) {  // subnormal: exact, since its mantissa never comes within a rounding of the next power
     return int(std::bit_width(u)) - 150;
   }
-  const int k = int(u >> 23) - 126, below = int(0x00800000u - (u & 0x007FFFFFu));  // x = 2^k (1 - below 2^-24)
+  const int k = int(u >> 23) - 126,
+            below = int(0x00800000u - (u & 0x007FFFFFu));  // x = 2^k (1 - below 2^-24)
   const unsigned reach = k > 0 ? unsigned(k - 1) : unsigned(-k);
   const float limit = reach == 0 ? 0.f : float(std::bit_floor(reach)) * 0.6931471805599453f;
   return float(below) < limit ? k : k - 1;
@@ -42,8 +46,8 @@ QUENCH_INLINE float half_e8m0(std::uint8_t e) {
   return std::bit_cast<float>(e < 2 ? 0x00200000u << e : std::uint32_t(e - 1) << 23);
 }
 
-/// Unsigned E4M3 from a float >= 0: the next bit alone decides (half up), 448 at most. Below 2^-6 multiples of 2^-9,
-/// never rounded up to the first normal number.
+/// Unsigned E4M3 from a float >= 0: the next bit alone decides (half up), 448 at most. Below 2^-6 multiples
+/// of 2^-9, never rounded up to the first normal number.
 QUENCH_INLINE std::uint8_t to_ue4m3(float x) {
   if (!(x > 0)) return 0;
   if (x >= 448) return 0x7E;
@@ -68,9 +72,11 @@ QUENCH_INLINE float half_ue4m3(std::uint8_t code) { return half_ue4m3_values[cod
 /// to_ue4m3 in lanes, for x >= 0.
 QUENCH_INLINE wide_ints to_ue4m3_wide(const wide& x) {
   const wide_ints u = bits_of(x);
-  const wide_ints small = simd::truncate_lanes(wide(rounded(wide(choose(x < 1.f, x, wide{}) * 512.f)) + 0.5f));
+  const wide_ints small =
+      simd::truncate_lanes(wide(rounded(wide(choose(x < 1.f, x, wide{}) * 512.f)) + 0.5f));
   const wide_ints normal = (u >> 20) - (120 << 3) + ((u >> 19) & 1);
-  const wide_ints code = choose(u < (121 << 23), choose(small < 7, small, wide_ints(wide_ints{} + 7)), normal);
+  const wide_ints code =
+      choose(u < (121 << 23), choose(small < 7, small, wide_ints(wide_ints{} + 7)), normal);
   return choose(code < 0x7E, code, wide_ints(wide_ints{} + 0x7E));
 }
 
@@ -85,7 +91,8 @@ QUENCH_INLINE wide_ints floor_log2_wide(const wide& x) {
 /// Values of split nibbles times half_d.
 template <int n>
 QUENCH_INLINE void get_e2m1(const std::byte* in, float half_d, float* x) {
-  get_nibbles_wide<n>(in, x, [&](const wide_ints& q) { return wide(simd::lookup16<wide>(twice_e2m1, q) * half_d); });
+  get_nibbles_wide<n>(in, x,
+                      [&](const wide_ints& q) { return wide(simd::lookup16<wide>(twice_e2m1, q) * half_d); });
 }
 
 template <class C>
@@ -108,8 +115,9 @@ void encode_mxfp4(const float* x, index blocks, std::byte* out) {
   });
 }
 
-/// Four groups of 16 fill a block; `lanes` groups share one shuffle tree. Codes come from x times the inverse of the
-/// scale; where that product falls so near a midpoint that its rounding could matter, the group is searched instead.
+/// Four groups of 16 fill a block; `lanes` groups share one shuffle tree. Codes come from x times the inverse
+/// of the scale; where that product falls so near a midpoint that its rounding could matter, the group is
+/// searched instead.
 template <class C>
 void encode_nvfp4(const float* x, index blocks, std::byte* out) {
   constexpr index per_batch = lanes / 4;  // blocks whose groups fill the lanes
@@ -126,7 +134,8 @@ void encode_nvfp4(const float* x, index blocks, std::byte* out) {
       alignas(16) std::uint8_t q[16];
       wide_ints doubtful{};
       for (int j = 0; j < 16; j += lanes) {
-        const wide w = simd::load_vec<wide>(v + j), y = magnitude(w) * quarters, near = wide(y + 12582912.f) - 12582912.f;
+        const wide w = simd::load_vec<wide>(v + j), y = magnitude(w) * quarters,
+                   near = wide(y + 12582912.f) - 12582912.f;
         const wide_ints n = simd::ceil_to_int(simd::lesser(y, wide(wide{} + 31.f)));
         doubtful |= wide_ints(magnitude(wide(y - near)) < 1e-4f);
         simd::store_bytes<wide>(q + j, with_sign(simd::lookup32<wide>(e2m1_of_quarters, n), w));
@@ -144,8 +153,8 @@ void encode_nvfp4(const float* x, index blocks, std::byte* out) {
 
 }  // namespace detail
 
-/// Scale exponent floor(log2 max |x|) - 2 with single-precision log2, as ggml computes it; below 2^-125 it is 0 (where
-/// ggml's byte wraps round).
+/// Scale exponent floor(log2 max |x|) - 2 with single-precision log2, as ggml computes it; below 2^-125 it is
+/// 0 (where ggml's byte wraps round).
 struct mxfp4 {
   static constexpr std::string_view name = "mxfp4";
   static constexpr index elements = 32, bytes = 17;
@@ -163,11 +172,13 @@ struct mxfp4 {
   static void decode(const std::byte* in, float* x) {
     detail::get_e2m1<32>(in + 1, detail::half_e8m0(std::uint8_t(in[0])), x);
   }
-  static void encode_many(const float* x, index blocks, std::byte* out) { detail::encode_mxfp4<mxfp4>(x, blocks, out); }
+  static void encode_many(const float* x, index blocks, std::byte* out) {
+    detail::encode_mxfp4<mxfp4>(x, blocks, out);
+  }
 };
 
-/// Scale = unsigned E4M3 of max |x| / 6 for each 16. A scale of the whole tensor is not part of the block: GGUF keeps
-/// it as a tensor `<name>.scale` of one float.
+/// Scale = unsigned E4M3 of max |x| / 6 for each 16. A scale of the whole tensor is not part of the block:
+/// GGUF keeps it as a tensor `<name>.scale` of one float.
 struct nvfp4 {
   static constexpr std::string_view name = "nvfp4";
   static constexpr index elements = 64, bytes = 36;
@@ -187,7 +198,9 @@ struct nvfp4 {
     for (int s = 0; s < 4; ++s)
       detail::get_e2m1<16>(in + 4 + 8 * s, detail::half_ue4m3(std::uint8_t(in[s])), x + 16 * s);
   }
-  static void encode_many(const float* x, index blocks, std::byte* out) { detail::encode_nvfp4<nvfp4>(x, blocks, out); }
+  static void encode_many(const float* x, index blocks, std::byte* out) {
+    detail::encode_nvfp4<nvfp4>(x, blocks, out);
+  }
 };
 
-}  // namespace quench::ggml
+}  // namespace quench::inline QUENCH_ISA::ggml

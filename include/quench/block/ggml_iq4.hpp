@@ -1,15 +1,17 @@
 #pragma once
-/// \file  ggml's non-linear 4-bit blocks: IQ4_NL (32 values, fp16 scale) and IQ4_XS (256 values, a 6-bit scale per 32
-/// under one fp16), as ggml_quantize_chunk writes them (ggml-quants.c, d99724f2).
+/// \file  ggml's non-linear 4-bit blocks: IQ4_NL (32 values, fp16 scale) and IQ4_XS (256 values, a 6-bit
+/// scale per 32 under one fp16), as ggml_quantize_chunk writes them (ggml-quants.c, d99724f2).
 #include <quench/block/ggml_many.hpp>
 #include <quench/block/ggml_search.hpp>
 
 namespace quench::inline QUENCH_ISA::ggml {
 namespace detail {
 
-inline constexpr float iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+inline constexpr float iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                         1,    13,   25,  38,  53,  69,  89,  113};
 /// value[j - 1] + value[j]: twice the midpoint below code j. Entry 0 is never asked for.
-inline constexpr float iq4_borders[16] = {-1e9f, -231, -187, -148, -114, -84, -57, -32, -9, 14, 38, 63, 91, 122, 158, 202};
+inline constexpr float iq4_borders[16] = {-1e9f, -231, -187, -148, -114, -84, -57, -32,
+                                          -9,    14,   38,   63,   91,   122, 158, 202};
 
 /// Code of the nearest value; a midpoint takes the upper one.
 template <class V>
@@ -23,7 +25,8 @@ QUENCH_INLINE ints_of<V> iq4_code(const V& x) {
   return code;
 }
 
-/// Least-squares scale over 16 trial inverses (k - 127) / peak, k = -7 .. 7, and -(-127) / peak first; n = 32.
+/// Least-squares scale over 16 trial inverses (k - 127) / peak, k = -7 .. 7, and -(-127) / peak first; n
+/// = 32.
 template <class V>
 V iq4_fit(const V* x, const V* w) {
   const peak<V> p(x, 32);
@@ -53,7 +56,8 @@ void iq4_scales(const float* x, const float* importance, const float* sigma2, in
   for_lanes<Lanes>(groups, [&]<class V>(V, int g) {
     V v[32], w[32];
     load_groups(x + 32 * g, 32, v);
-    if (importance) load_weights(importance + 32 * g, simd::load_vec<V>(sigma2 + g), v, 32, w);
+    if (importance)
+      load_weights(importance + 32 * g, simd::load_vec<V>(sigma2 + g), v, 32, w);
     else
       for (int i = 0; i < 32; ++i) w[i] = v[i] * v[i];
     simd::store_vec(scale + g, iq4_fit(v, w));
@@ -69,7 +73,8 @@ inline void iq4_put(const float* x, float inverse, std::byte* out) {
   quench::detail::put_nibbles(out, q, 32);
 }
 inline void iq4_get(const std::byte* in, float d, float* x) {
-  get_nibbles_wide<32>(in, x, [&](const wide_ints& q) { return wide(simd::lookup16<wide>(iq4_values, q) * d); });
+  get_nibbles_wide<32>(in, x,
+                       [&](const wide_ints& q) { return wide(simd::lookup16<wide>(iq4_values, q) * d); });
 }
 
 }  // namespace detail
@@ -86,7 +91,9 @@ struct iq4_nl {
   static void encode_weighted(const float* x, index cols, const float* importance, std::byte* out) {
     encode_run<simd::lanes_of<float>>(x, importance, cols / 32, out);
   }
-  static void decode(const std::byte* in, float* x) { detail::iq4_get(in + 2, quench::detail::get_fp16(in), x); }
+  static void decode(const std::byte* in, float* x) {
+    detail::iq4_get(in + 2, quench::detail::get_fp16(in), x);
+  }
 
  private:
   template <int Lanes>
@@ -94,7 +101,8 @@ struct iq4_nl {
     for (index b = 0; b < blocks; b += 16) {
       const int here = int(std::min<index>(16, blocks - b));
       float scale[16], sigma2[16];
-      for (int g = 0; importance && g < here; ++g) sigma2[g] = detail::square_sum(x + 32 * g, 32) * (2.f / 32);
+      for (int g = 0; importance && g < here; ++g)
+        sigma2[g] = detail::square_sum(x + 32 * g, 32) * (2.f / 32);
       detail::iq4_scales<Lanes>(x, importance, sigma2, here, scale);
       for (int g = 0; g < here; ++g, x += 32, out += bytes) {
         quench::detail::put_fp16(out, scale[g]);
@@ -154,4 +162,4 @@ struct iq4_xs {
   }
 };
 
-}  // namespace quench::ggml
+}  // namespace quench::inline QUENCH_ISA::ggml

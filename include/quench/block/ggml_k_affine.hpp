@@ -1,6 +1,6 @@
 #pragma once
-/// \file  ggml's affine super-blocks of 256: Q2_K, Q4_K, Q5_K (ggml-quants.c, d99724f2). Groups of 16 or 32 hold
-/// x ~ (d s) q - (dmin m) with small integers s, m per group and fp16 d, dmin per super-block.
+/// \file  ggml's affine super-blocks of 256: Q2_K, Q4_K, Q5_K (ggml-quants.c, d99724f2). Groups of 16 or 32
+/// hold x ~ (d s) q - (dmin m) with small integers s, m per group and fp16 d, dmin per super-block.
 #include <quench/block/ggml_search.hpp>
 
 namespace quench::inline QUENCH_ISA::ggml {
@@ -35,7 +35,8 @@ inline void get_twos(const std::byte* in, std::uint8_t* q) {
       for (int l = 0; l < 32; ++l) q[32 * k + l] = std::uint8_t(int(in[l]) >> (2 * k) & 3);
 }
 
-/// Everything the three formats share. Format: group, top (largest code), super_top (largest s, m), fans, layout.
+/// Everything the three formats share. Format: group, top (largest code), super_top (largest s, m), fans,
+/// layout.
 template <class Format>
 struct affine_k {
   static constexpr index elements = 256;
@@ -51,9 +52,11 @@ struct affine_k {
     constexpr int groups = 256 / Format::group;
     std::uint8_t q[256], s[16], m[16];
     Format::get_codes(in, q, s, m);
-    const float d = quench::detail::get_fp16(in + Format::at_d), dmin = quench::detail::get_fp16(in + Format::at_d + 2);
+    const float d = quench::detail::get_fp16(in + Format::at_d),
+                dmin = quench::detail::get_fp16(in + Format::at_d + 2);
     for (int g = 0; g < groups; ++g)
-      affine_out(q + g * Format::group, Format::group, d * float(s[g]), dmin * float(m[g]), x + g * Format::group);
+      affine_out(q + g * Format::group, Format::group, d * float(s[g]), dmin * float(m[g]),
+                 x + g * Format::group);
   }
 
   /// importance may be null; else it holds one weight an element of x.
@@ -74,7 +77,8 @@ struct affine_k {
         } else {
           Format::weights(v, w);
         }
-        const auto fit = fit_affine(v, w, group, Format::top, importance ? fan{-0.9f, 0.05f, 36, false, true} : Format::plain);
+        const auto fit = fit_affine(v, w, group, Format::top,
+                                    importance ? fan{-0.9f, 0.05f, 36, false, true} : Format::plain);
         simd::store_vec(scale + g, fit.scale);
         simd::store_vec(minus + g, fit.minus);
         simd::store_vec(inverse + g, fit.inverse);
@@ -98,9 +102,11 @@ struct affine_k {
         for (int g = 0; g < groups; ++g) {
           const float dg = d * float(s[g]);
           const float* v = x + g * group;
-          if (dg != 0) requantize(v, group, dg, dmin * float(m[g]), 0, Format::top, q + g * group);
+          if (dg != 0)
+            requantize(v, group, dg, dmin * float(m[g]), 0, Format::top, q + g * group);
           else
-            for (int j = 0; j < group; ++j) q[g * group + j] = affine_code(inverse[g0 + g], base[g0 + g], v[j], Format::top);
+            for (int j = 0; j < group; ++j)
+              q[g * group + j] = affine_code(inverse[g0 + g], base[g0 + g], v[j], Format::top);
         }
         Format::put_codes(q, s, m, out);
         quench::detail::put(out + Format::at_d, dh);
@@ -175,7 +181,9 @@ struct q4_k : detail::affine_k<q4_k> {
   static constexpr detail::fan plain{-1.f, 0.1f, 20, false, false};
 
   template <class V>
-  static void weights(const V* x, V* w) { detail::rms_weights(x, w); }
+  static void weights(const V* x, V* w) {
+    detail::rms_weights(x, w);
+  }
   static void join(std::uint8_t* s, std::uint8_t* m) {
     for (int g = 0; g < 8; ++g) {
       s[g] = std::min<std::uint8_t>(s[g], 63);
@@ -201,7 +209,9 @@ struct q5_k : detail::affine_k<q5_k> {
   static constexpr detail::fan plain{-0.5f, 0.1f, 15, false, false};
 
   template <class V>
-  static void weights(const V* x, V* w) { detail::rms_weights(x, w); }
+  static void weights(const V* x, V* w) {
+    detail::rms_weights(x, w);
+  }
   static void join(std::uint8_t* s, std::uint8_t* m) { q4_k::join(s, m); }
   /// Byte l of the 32 at offset 16 holds, in bit k, the fifth bit of element l + 32 k.
   static void put_codes(const std::uint8_t* q, const std::uint8_t* s, const std::uint8_t* m, std::byte* out) {
@@ -217,8 +227,9 @@ struct q5_k : detail::affine_k<q5_k> {
     detail::get_scales_6(in + 4, s, m);
     for (int j = 0; j < 4; ++j) quench::detail::get_nibbles(in + 48 + 32 * j, q + 64 * j, 64);
     for (int k = 0; k < 8; ++k)
-      for (int l = 0; l < 32; ++l) q[32 * k + l] = std::uint8_t(q[32 * k + l] | (int(in[16 + l]) >> k & 1) << 4);
+      for (int l = 0; l < 32; ++l)
+        q[32 * k + l] = std::uint8_t(q[32 * k + l] | (int(in[16 + l]) >> k & 1) << 4);
   }
 };
 
-}  // namespace quench::ggml
+}  // namespace quench::inline QUENCH_ISA::ggml

@@ -63,7 +63,8 @@ V fit_with_codes(const V* x, const V* w, int n, int top, ints_of<V>* l) {
   return fit.scale;
 }
 
-/// Twelve bytes of sixteen 6-bit scales: low nibbles first, then the top two bits of scale j in byte 8 + j % 4.
+/// Twelve bytes of sixteen 6-bit scales: low nibbles first, then the top two bits of scale j in byte 8 + j
+/// % 4.
 inline void put_scales_3(const std::uint8_t* s, std::byte* out) {
   for (int j = 0; j < 8; ++j) out[j] = std::byte((s[j] & 15) | (s[j + 8] & 15) << 4);
   for (int j = 0; j < 4; ++j)
@@ -113,7 +114,9 @@ struct q3_k {
         if (const float peak = detail::super_peak(scale + 16 * k); peak != 0) {
           const float inverse = -32.f / peak;
           for (int g = 0; g < 16; ++g)
-            s[g] = std::uint8_t(detail::clamp(int(std::int8_t(detail::nearest_int(inverse * scale[16 * k + g]))), -32, 31) + 32);
+            s[g] = std::uint8_t(
+                detail::clamp(int(std::int8_t(detail::nearest_int(inverse * scale[16 * k + g]))), -32, 31) +
+                32);
           d = 1 / inverse;
         }
         finish(x, d, s, q + 256 * k, out);
@@ -125,12 +128,15 @@ struct q3_k {
     float scale[16], weight[16];
     std::uint8_t q[256], s[16];
     const float sigma2 = 2 * detail::square_sum(x, 256) / 256;
-    detail::fit_groups<Lanes>(x, [&]<class V>(const V* v, int g, simd::ints_of<V>* l) {
-      V w[16];
-      const V total = detail::load_weights(importance + 16 * g, simd::splat<V>(sigma2), v, 16, w);
-      simd::store_vec(weight + g, total);
-      return detail::fit_with_codes(v, w, 16, 4, l);
-    }, scale, q);
+    detail::fit_groups<Lanes>(
+        x,
+        [&]<class V>(const V* v, int g, simd::ints_of<V>* l) {
+          V w[16];
+          const V total = detail::load_weights(importance + 16 * g, simd::splat<V>(sigma2), v, 16, w);
+          simd::store_vec(weight + g, total);
+          return detail::fit_with_codes(v, w, 16, 4, l);
+        },
+        scale, q);
     std::int32_t l[16];
     const float d = detail::fit_with_codes(scale, weight, 16, 32, l);
     std::copy(l, l + 16, s);
@@ -160,14 +166,15 @@ struct q6_k {
 
   static void encode(const float* x, std::byte* out) { encode_block<1>(x, nullptr, out); }
   static void encode_many(const float* x, index blocks, std::byte* out) {
-    for (index b = 0; b < blocks; ++b) encode_block<simd::lanes_of<float>>(x + b * elements, nullptr, out + b * bytes);
+    for (index b = 0; b < blocks; ++b)
+      encode_block<simd::lanes_of<float>>(x + b * elements, nullptr, out + b * bytes);
   }
   static void encode_weighted(const float* x, index cols, const float* importance, std::byte* out) {
     for (index c = 0; c < cols; c += elements, out += bytes)
       encode_block<simd::lanes_of<float>>(x + c, importance + c, out);
   }
-  /// Each half of 128: low nibbles of elements l and l + 64 in byte l (l < 64), top two bits of l, l + 32, l + 64,
-  /// l + 96 in byte 128 + l (l < 32).
+  /// Each half of 128: low nibbles of elements l and l + 64 in byte l (l < 64), top two bits of l, l + 32, l
+  /// + 64, l + 96 in byte 128 + l (l < 32).
   static void decode(const std::byte* in, float* x) {
     std::uint8_t q[256];
     for (int h = 0; h < 2; ++h) {
@@ -187,13 +194,17 @@ struct q6_k {
   static void encode_block(const float* x, const float* importance, std::byte* out) {
     float scale[16];
     std::uint8_t q[256];
-    detail::fit_groups<Lanes>(x, [&]<class V>(const V* v, int g, simd::ints_of<V>* l) {
-      V w[16];
-      if (importance) detail::load_groups(importance + 16 * g, 16, w);
-      else
-        for (int i = 0; i < 16; ++i) w[i] = v[i] * v[i];
-      return detail::fit_with_codes(v, w, 16, 32, l);
-    }, scale, q);
+    detail::fit_groups<Lanes>(
+        x,
+        [&]<class V>(const V* v, int g, simd::ints_of<V>* l) {
+          V w[16];
+          if (importance)
+            detail::load_groups(importance + 16 * g, 16, w);
+          else
+            for (int i = 0; i < 16; ++i) w[i] = v[i] * v[i];
+          return detail::fit_with_codes(v, w, 16, 32, l);
+        },
+        scale, q);
     const float peak = detail::super_peak(scale);
     if (std::fabs(peak) < detail::nothing) {
       std::fill(out, out + bytes, std::byte{0});
@@ -211,10 +222,11 @@ struct q6_k {
       quench::detail::put_nibbles(out + 64 * h, q + 128 * h, 128);
       const std::uint8_t* p = q + 128 * h;
       for (int l = 0; l < 32; ++l)
-        out[128 + 32 * h + l] = std::byte(p[l] >> 4 | (p[l + 32] >> 4) << 2 | (p[l + 64] >> 4) << 4 | (p[l + 96] >> 4) << 6);
+        out[128 + 32 * h + l] =
+            std::byte(p[l] >> 4 | (p[l + 32] >> 4) << 2 | (p[l + 64] >> 4) << 4 | (p[l + 96] >> 4) << 6);
     }
     quench::detail::put(out + 208, dh);
   }
 };
 
-}  // namespace quench::ggml
+}  // namespace quench::inline QUENCH_ISA::ggml

@@ -1,6 +1,7 @@
 #pragma once
-/// \file  One group a lane: how the searches behind ggml's blocks run on 16 groups at once and still add every sum in
-/// ggml's order, so that the bytes stay the same. All of it also runs on a plain float, its own scalar twin.
+/// \file  One group a lane: how the searches behind ggml's blocks run on 16 groups at once and still add
+/// every sum in ggml's order, so that the bytes stay the same. All of it also runs on a plain float, its own
+/// scalar twin.
 #include <quench/block/codec.hpp>
 
 #include <algorithm>
@@ -10,18 +11,18 @@ namespace quench::inline QUENCH_ISA::ggml::detail {
 
 using simd::any_lane;
 using simd::bits_of;
+using simd::choose;
 using simd::ints_of;
 using simd::magnitude;
 using simd::mask_of;
 using simd::rounded;
-using simd::choose;
 using simd::to_float;
 
 /// Below this a group counts as all zero.
 inline constexpr float nothing = 1e-15f;
 
-/// v to the nearest integer, halves to even, through the low mantissa bits of v + 1.5 2^23; |v| < 2^22, else whatever
-/// those bits say, as in ggml.
+/// v to the nearest integer, halves to even, through the low mantissa bits of v + 1.5 2^23; |v| < 2^22, else
+/// whatever those bits say, as in ggml.
 template <class V>
 QUENCH_INLINE ints_of<V> nearest_int(const V& v) {
   return (bits_of(V(rounded(v) + 12582912.f)) & 0x007FFFFF) - 0x00400000;
@@ -47,7 +48,8 @@ QUENCH_INLINE void for_lanes(int groups, Body&& body) {
 /// out[j] = element j of `lanes(V)` consecutive groups of n elements.
 template <class V>
 QUENCH_INLINE void load_groups(const float* x, int n, V* out) {
-  if constexpr (std::is_arithmetic_v<V>) std::copy(x, x + n, out);
+  if constexpr (std::is_arithmetic_v<V>)
+    std::copy(x, x + n, out);
   else {
     constexpr int N = simd::lane_types<V>::size;
     for (int j = 0; j < n; j += N) {
@@ -112,8 +114,8 @@ QUENCH_INLINE void requantize(const float* x, int n, float d, float m, int low, 
   using V = simd::vec<float, simd::lanes_of<float>>;
   constexpr int N = simd::lanes_of<float>;
   for (int j = 0; j < n; j += N)
-    simd::store_bytes<V>(q + j,
-                         ints_of<V>(clamp(nearest_int(V((simd::load_vec<V>(x + j) + m) / d)), low, high) - low));
+    simd::store_bytes<V>(
+        q + j, ints_of<V>(clamp(nearest_int(V((simd::load_vec<V>(x + j) + m) / d)), low, high) - low));
 }
 
-}  // namespace quench::ggml::detail
+}  // namespace quench::inline QUENCH_ISA::ggml::detail

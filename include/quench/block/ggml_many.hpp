@@ -1,6 +1,7 @@
 #pragma once
-/// \file  ggml's plain and FP4 blocks, many at once: the maxima of as many blocks as there are lanes come out of one
-/// shuffle tree, scales are computed for all of them together, and every byte equals the block-at-a-time codec's.
+/// \file  ggml's plain and FP4 blocks, many at once: the maxima of as many blocks as there are lanes come out
+/// of one shuffle tree, scales are computed for all of them together, and every byte equals the
+/// block-at-a-time codec's.
 #include <quench/block/ggml_lanes.hpp>
 
 namespace quench::inline QUENCH_ISA::ggml::detail {
@@ -11,11 +12,15 @@ using wide_ints = simd::ints_of<wide>;
 
 struct larger {
   template <class V>
-  QUENCH_INLINE V operator()(const V& a, const V& b) const { return simd::greater(a, b); }
+  QUENCH_INLINE V operator()(const V& a, const V& b) const {
+    return simd::greater(a, b);
+  }
 };
 struct smaller {
   template <class V>
-  QUENCH_INLINE V operator()(const V& a, const V& b) const { return simd::lesser(a, b); }
+  QUENCH_INLINE V operator()(const V& a, const V& b) const {
+    return simd::lesser(a, b);
+  }
 };
 
 /// Largest and smallest element of each of `lanes` consecutive blocks of n.
@@ -39,7 +44,8 @@ QUENCH_INLINE wide block_peaks(const float* x) {
   wide most[std::size_t(lanes)];
   for (int b = 0; b < lanes; ++b) {
     most[b] = magnitude(simd::load_vec<wide>(x + b * n));
-    for (int j = lanes; j < n; j += lanes) most[b] = larger{}(most[b], magnitude(simd::load_vec<wide>(x + b * n + j)));
+    for (int j = lanes; j < n; j += lanes)
+      most[b] = larger{}(most[b], magnitude(simd::load_vec<wide>(x + b * n + j)));
   }
   return simd::reduce_each(most, larger{});
 }
@@ -54,14 +60,16 @@ QUENCH_INLINE void encode_batches(const float* x, index blocks, std::byte* out, 
 /// Encodes again, one at a time, the blocks whose lane is marked.
 template <class C>
 QUENCH_INLINE void encode_marked(const wide_ints& mark, const float* x, std::byte* out) {
-  if (!any_lane(mark)) [[likely]] return;
+  if (!any_lane(mark)) [[likely]]
+    return;
   for (int b = 0; b < lanes; ++b)
     if (mark[b]) C::encode(x + b * C::elements, out + b * C::bytes);
 }
 
 /// 32 codes as split nibbles, and their fifth bits in a word: code(v) gives the codes of one vector.
 template <class Code>
-QUENCH_INLINE std::uint32_t put_nibbles_wide(const float* x, std::byte* out, Code&& code, bool fifth = false) {
+QUENCH_INLINE std::uint32_t put_nibbles_wide(const float* x, std::byte* out, Code&& code,
+                                             bool fifth = false) {
   std::uint32_t top = 0;
   for (int j = 0; j < 16; j += lanes) {
     const wide_ints low = code(simd::load_vec<wide>(x + j)), high = code(simd::load_vec<wide>(x + 16 + j));
@@ -71,14 +79,16 @@ QUENCH_INLINE std::uint32_t put_nibbles_wide(const float* x, std::byte* out, Cod
   return top;
 }
 
-/// Q4_0, Q5_0. A block whose largest magnitude occurs with both signs, or whose 1/d overflows, goes the long way.
+/// Q4_0, Q5_0. A block whose largest magnitude occurs with both signs, or whose 1/d overflows, goes the long
+/// way.
 template <class C>
 void encode_symmetric(const float* x, index blocks, std::byte* out) {
   using layout = typename C::layout;
   encode_batches<C>(x, blocks, out, [](const float* v, std::byte* to) {
     wide low, high;
     block_ranges<32>(v, low, high);
-    const wide d = choose(high > -low, high, low) / float(-C::half), inverse = choose(d != 0, wide(1.f / d), wide{});
+    const wide d = choose(high > -low, high, low) / float(-C::half),
+               inverse = choose(d != 0, wide(1.f / d), wide{});
     const wide_ints h = to_fp16_bits(d);
     alignas(64) float id[std::size_t(lanes)];
     simd::store_vec(id, inverse);
@@ -86,9 +96,12 @@ void encode_symmetric(const float* x, index blocks, std::byte* out) {
     for (int b = 0; b < lanes; ++b, to += C::bytes) {
       const float s = id[b];
       quench::detail::put(to, std::uint16_t(h[b]));
-      const std::uint32_t top = put_nibbles_wide(v + 32 * b, to + layout::nibbles, [&](const wide& e) {
-        return simd::truncate_lanes(simd::lesser(wide(rounded(wide(e * s)) + middle), most));
-      }, layout::fifth != layout::nibbles);
+      const std::uint32_t top = put_nibbles_wide(
+          v + 32 * b, to + layout::nibbles,
+          [&](const wide& e) {
+            return simd::truncate_lanes(simd::lesser(wide(rounded(wide(e * s)) + middle), most));
+          },
+          layout::fifth != layout::nibbles);
       if constexpr (layout::fifth != layout::nibbles) quench::detail::put(to + layout::fifth, top);
     }
     encode_marked<C>(wide_ints((high == -low) | (magnitude(inverse) > FLT_MAX)), v, to - lanes * C::bytes);
@@ -102,7 +115,8 @@ void encode_affine(const float* x, index blocks, std::byte* out) {
   encode_batches<C>(x, blocks, out, [](const float* v, std::byte* to) {
     wide low, high;
     block_ranges<32>(v, low, high);
-    const wide d = (high - low) / float(C::top), inverse = choose(d != 0, wide(1.f / d), wide{}), most = wide{} + float(C::top);
+    const wide d = (high - low) / float(C::top), inverse = choose(d != 0, wide(1.f / d), wide{}),
+               most = wide{} + float(C::top);
     const wide_ints h = to_fp16_bits(d), m = to_fp16_bits(low);
     alignas(64) float id[std::size_t(lanes)], minimum[std::size_t(lanes)];
     simd::store_vec(id, inverse);
@@ -111,9 +125,12 @@ void encode_affine(const float* x, index blocks, std::byte* out) {
       const float s = id[b], base = minimum[b];
       quench::detail::put(to, std::uint16_t(h[b]));
       quench::detail::put(to + 2, std::uint16_t(m[b]));
-      const std::uint32_t top = put_nibbles_wide(v + 32 * b, to + layout::nibbles, [&](const wide& e) {
-        return simd::truncate_lanes(simd::lesser(wide(rounded(wide((e - base) * s)) + 0.5f), most));
-      }, layout::fifth != layout::nibbles);
+      const std::uint32_t top = put_nibbles_wide(
+          v + 32 * b, to + layout::nibbles,
+          [&](const wide& e) {
+            return simd::truncate_lanes(simd::lesser(wide(rounded(wide((e - base) * s)) + 0.5f), most));
+          },
+          layout::fifth != layout::nibbles);
       if constexpr (layout::fifth != layout::nibbles) quench::detail::put(to + layout::fifth, top);
     }
     encode_marked<C>(wide_ints((low == 0) | (magnitude(inverse) > FLT_MAX)), v, to - lanes * C::bytes);
@@ -163,16 +180,17 @@ QUENCH_INLINE void get_nibbles_wide(const std::byte* in, float* x, Value&& value
     }
   } else {  // eight bytes hold the sixteen codes of one vector
     static_assert(n == lanes && lanes == 16);
-    simd::store_vec(x, value(simd::spread_nibbles<simd::vec<float, n>>(quench::detail::get<std::uint64_t>(in))));
+    simd::store_vec(x,
+                    value(simd::spread_nibbles<simd::vec<float, n>>(quench::detail::get<std::uint64_t>(in))));
   }
 }
 
 /// E2M1 codes of 4 |x| / d, by ceiling: x beyond a midpoint takes the upper value.
-alignas(64) inline constexpr std::int32_t e2m1_of_quarters[32] = {0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 4, 5, 5, 5, 5, 6,
-                                                                  6, 6, 6, 6, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7};
+alignas(64) inline constexpr std::int32_t e2m1_of_quarters[32] = {
+    0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 6, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7};
 /// The sign of x as bit 3, for codes that are not 0.
 QUENCH_INLINE wide_ints with_sign(const wide_ints& code, const wide& x) {
   return code | choose(code != 0, wide_ints((bits_of(x) >> 28) & 8), wide_ints{});
 }
 
-}  // namespace quench::ggml::detail
+}  // namespace quench::inline QUENCH_ISA::ggml::detail

@@ -1,6 +1,6 @@
 #pragma once
-/// \file  ggml's blocks of 32 with one fp16 scale: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 (ggml-quants.c, d99724f2), and its
-/// casts F16 and BF16. Bytes equal those of ggml built without FMA, as its x86-64 releases are.
+/// \file  ggml's blocks of 32 with one fp16 scale: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0 (ggml-quants.c, d99724f2),
+/// and its casts F16 and BF16. Bytes equal those of ggml built without FMA, as its x86-64 releases are.
 #include <quench/block/ggml_k_symmetric.hpp>
 #include <quench/block/ggml_many.hpp>
 
@@ -35,7 +35,8 @@ struct bf16 {
 
 namespace detail {
 
-/// Where the parts of a block sit: fp16 d, fp16 m when affine, 32 fifth bits when Bits is 5, then 16 bytes of nibbles.
+/// Where the parts of a block sit: fp16 d, fp16 m when affine, 32 fifth bits when Bits is 5, then 16 bytes of
+/// nibbles.
 template <int Bits, bool Affine>
 struct plain_layout {
   static constexpr bool affine = Affine;
@@ -51,7 +52,8 @@ struct plain_layout {
   }
 };
 
-/// Weighs a row by importance * sqrt(mean x^2 + x^2) and hands over its blocks of 32, one a lane: body(x, w, count).
+/// Weighs a row by importance * sqrt(mean x^2 + x^2) and hands over its blocks of 32, one a lane: body(x, w,
+/// count).
 template <class Body>
 void for_weighted(const float* x, index cols, const float* importance, Body&& body) {
   const float sigma2 = square_sum(x, cols) / float(cols);
@@ -66,8 +68,10 @@ void for_weighted(const float* x, index cols, const float* importance, Body&& bo
 /// Lane k of x.
 template <class X>
 QUENCH_INLINE auto lane(const X& x, int k) {
-  if constexpr (std::is_arithmetic_v<X>) return x;
-  else return x[k];
+  if constexpr (std::is_arithmetic_v<X>)
+    return x;
+  else
+    return x[k];
 }
 /// Writes the block of each lane (scale d, minimum m when affine, codes l) and moves `out` on.
 template <class Layout, class V>
@@ -92,7 +96,8 @@ struct symmetric {
     const float d = quench::detail::first_largest(x, 32) / float(-half), id = d != 0 ? 1 / d : 0.f;
     std::uint8_t q[32];
     for (int j = 0; j < 32; ++j)
-      q[j] = std::uint8_t(std::min(2 * half - 1, quench::detail::cut(simd::rounded(x[j] * id) + (float(half) + 0.5f))));
+      q[j] = std::uint8_t(
+          std::min(2 * half - 1, quench::detail::cut(simd::rounded(x[j] * id) + (float(half) + 0.5f))));
     put_fp16(out, d);
     layout::put_codes(q, out);
   }
@@ -106,7 +111,8 @@ struct symmetric {
   static void decode(const std::byte* in, float* x) {
     const float d = get_fp16(in);
     if constexpr (Bits == 4) {
-      get_nibbles_wide<32>(in + layout::nibbles, x, [&](const wide_ints& q) { return wide(to_float<wide>(wide_ints(q - half)) * d); });
+      get_nibbles_wide<32>(in + layout::nibbles, x,
+                           [&](const wide_ints& q) { return wide(to_float<wide>(wide_ints(q - half)) * d); });
     } else {
       get_fives_wide(in + layout::nibbles, get<std::uint32_t>(in + layout::fifth), x,
                      [&](const wide_ints& q) { return wide(to_float<wide>(wide_ints(q - half)) * d); });
@@ -146,7 +152,9 @@ struct affine {
   static void decode(const std::byte* in, float* x) {
     const float d = get_fp16(in), m = get_fp16(in + 2);
     if constexpr (Bits == 4) {
-      get_nibbles_wide<32>(in + layout::nibbles, x, [&](const wide_ints& q) { return wide(rounded(wide(to_float<wide>(q) * d)) + m); });
+      get_nibbles_wide<32>(in + layout::nibbles, x, [&](const wide_ints& q) {
+        return wide(rounded(wide(to_float<wide>(q) * d)) + m);
+      });
     } else {
       get_fives_wide(in + layout::nibbles, get<std::uint32_t>(in + layout::fifth), x,
                      [&](const wide_ints& q) { return wide(rounded(wide(to_float<wide>(q) * d)) + m); });
@@ -159,25 +167,34 @@ struct affine {
 struct q4_0 : detail::symmetric<4> {
   static constexpr std::string_view name = "q4_0";
   static constexpr int ggml_type = 2;
-  static void encode_many(const float* x, index blocks, std::byte* out) { detail::encode_symmetric<q4_0>(x, blocks, out); }
+  static void encode_many(const float* x, index blocks, std::byte* out) {
+    detail::encode_symmetric<q4_0>(x, blocks, out);
+  }
 };
 struct q4_1 : detail::affine<4> {
   static constexpr std::string_view name = "q4_1";
   static constexpr int ggml_type = 3;
-  static void encode_many(const float* x, index blocks, std::byte* out) { detail::encode_affine<q4_1>(x, blocks, out); }
+  static void encode_many(const float* x, index blocks, std::byte* out) {
+    detail::encode_affine<q4_1>(x, blocks, out);
+  }
 };
 struct q5_0 : detail::symmetric<5> {
   static constexpr std::string_view name = "q5_0";
   static constexpr int ggml_type = 6;
-  static void encode_many(const float* x, index blocks, std::byte* out) { detail::encode_symmetric<q5_0>(x, blocks, out); }
+  static void encode_many(const float* x, index blocks, std::byte* out) {
+    detail::encode_symmetric<q5_0>(x, blocks, out);
+  }
 };
 struct q5_1 : detail::affine<5> {
   static constexpr std::string_view name = "q5_1";
   static constexpr int ggml_type = 7;
-  static void encode_many(const float* x, index blocks, std::byte* out) { detail::encode_affine<q5_1>(x, blocks, out); }
+  static void encode_many(const float* x, index blocks, std::byte* out) {
+    detail::encode_affine<q5_1>(x, blocks, out);
+  }
 };
 
-/// d = max |x| / 127, q = x / d rounded half away from zero (ggml's file writer; its run-time kernels round to even).
+/// d = max |x| / 127, q = x / d rounded half away from zero (ggml's file writer; its run-time kernels round
+/// to even).
 struct q8_0 {
   static constexpr std::string_view name = "q8_0";
   static constexpr index elements = 32, bytes = 34;
@@ -188,7 +205,9 @@ struct q8_0 {
     put_fp16(out, d);
     for (int j = 0; j < 32; ++j) out[2 + j] = std::byte(quench::detail::round_away(x[j] * id) & 255);
   }
-  static void encode_many(const float* x, index blocks, std::byte* out) { detail::encode_q8_0<q8_0>(x, blocks, out); }
+  static void encode_many(const float* x, index blocks, std::byte* out) {
+    detail::encode_q8_0<q8_0>(x, blocks, out);
+  }
   static void decode(const std::byte* in, float* x) {
     using V = detail::wide;
     const float d = get_fp16(in);
@@ -199,4 +218,4 @@ struct q8_0 {
   }
 };
 
-}  // namespace quench::ggml
+}  // namespace quench::inline QUENCH_ISA::ggml

@@ -1,6 +1,6 @@
 #pragma once
-/// \file  The scale searches of ggml's blocks (ggml-quants.c, d99724f2): weighted least squares over a fan of trial
-/// scales, one group a lane. Each keeps ggml's order of operations; no sum of products is fused.
+/// \file  The scale searches of ggml's blocks (ggml-quants.c, d99724f2): weighted least squares over a fan of
+/// trial scales, one group a lane. Each keeps ggml's order of operations; no sum of products is fused.
 #include <quench/block/ggml_lanes.hpp>
 
 namespace quench::inline QUENCH_ISA::ggml::detail {
@@ -9,7 +9,9 @@ namespace quench::inline QUENCH_ISA::ggml::detail {
 template <class V>
 struct symmetric_fit {
   V scale{}, inverse{};
-  QUENCH_INLINE ints_of<V> code(const V& x, int top) const { return clamp(nearest_int(V(inverse * x)), -top, top - 1); }
+  QUENCH_INLINE ints_of<V> code(const V& x, int top) const {
+    return clamp(nearest_int(V(inverse * x)), -top, top - 1);
+  }
 };
 
 /// v to the nearest whole number, halves to even, as a float; |v| < 2^22.
@@ -79,11 +81,13 @@ struct fan {
   float first, step;
   int last;
   bool absolute;  ///< error sum w |e| instead of sum w e^2
-  bool guarded;   ///< codes cut to [0, top] before they are rounded (make_qkx3_quants), not after (make_qkx2_quants)
+  bool guarded;   ///< codes cut to [0, top] before they are rounded (make_qkx3_quants), not after
+                  ///< (make_qkx2_quants)
 };
 
-/// Least squares for scale and minimum, kept when the weighted error falls (make_qkx2_quants, make_qkx3_quants). The
-/// minimum is never above 0. As in ggml the fan is spread over max - (best minimum so far).
+/// Least squares for scale and minimum, kept when the weighted error falls (make_qkx2_quants,
+/// make_qkx3_quants). The minimum is never above 0. As in ggml the fan is spread over max - (best minimum so
+/// far).
 template <class V>
 affine_fit<V> fit_affine(const V* x, const V* w, int n, int top, const fan f) {
   V low = x[0], high = x[0], sum_w = w[0], sum_x = rounded(V(w[0] * x[0]));
@@ -97,8 +101,8 @@ affine_fit<V> fit_affine(const V* x, const V* w, int n, int top, const fan f) {
   low = choose(low > 0, V{}, low);
   const V most = V{} + float(top);
   V l[32];
-  // Codes of all elements into l. Rounded as floats where that is sure to be the same; else through integers, whose
-  // low bits ggml takes even when they mean nothing.
+  // Codes of all elements into l. Rounded as floats where that is sure to be the same; else through integers,
+  // whose low bits ggml takes even when they mean nothing.
   const auto code_all = [&](const V& inverse, const V& base, bool guarded) {
     const V reach = magnitude(V(inverse * (high - base))), down = magnitude(V(inverse * (least - base)));
     const V far = simd::splat<V>(4e6f);
@@ -111,7 +115,8 @@ affine_fit<V> fit_affine(const V* x, const V* w, int n, int top, const fan f) {
       if (guarded) {
         t = choose(t < most, t, most);
         l[i] = to_float<V>(choose(t > 0, nearest_int(t), ints_of<V>{}));
-      } else l[i] = to_float<V>(clamp(nearest_int(t), 0, top));
+      } else
+        l[i] = to_float<V>(clamp(nearest_int(t), 0, top));
     }
   };
   const auto error = [&](const V& scale, const V& minimum) {
@@ -162,18 +167,21 @@ affine_fit<V> fit_affine(const V* x, const V* w, int n, int top, const fan f) {
   return fit;
 }
 
-/// Codes 0 .. top for the n non-negative x: best of nine scales by weighted square error, then up to five sweeps that
-/// move one code at a time while (sum w x l)^2 / sum w l^2 grows (make_qp_quants). Returns the scale.
+/// Codes 0 .. top for the n non-negative x: best of nine scales by weighted square error, then up to five
+/// sweeps that move one code at a time while (sum w x l)^2 / sum w l^2 grows (make_qp_quants). Returns the
+/// scale.
 inline float fit_positive(const float* x, const float* w, int n, int top, std::uint8_t* l) {
   const float largest = std::max(0.f, *std::max_element(x, x + n));
   std::fill(l, l + n, std::uint8_t(0));
   if (largest < nothing) return 0;
   float inverse = float(top) / largest, best = 0;
   for (int k : {0, -4, -3, -2, -1, 1, 2, 3, 4}) {
-    const float trial = k == 0 ? inverse : (rounded(0.1f * float(k)) + float(top)) / largest, scale = 1 / trial;
+    const float trial = k == 0 ? inverse : (rounded(0.1f * float(k)) + float(top)) / largest,
+                scale = 1 / trial;
     float error = 0;
     for (int i = 0; i < n; ++i) {
-      const int code = k == 0 ? std::uint8_t(nearest_int(trial * x[i])) : std::min(top, nearest_int(trial * x[i]));
+      const int code =
+          k == 0 ? std::uint8_t(nearest_int(trial * x[i])) : std::min(top, nearest_int(trial * x[i]));
       const float e = x[i] - rounded(scale * float(code));
       error += rounded(w[i] * e * e);
     }
@@ -210,12 +218,13 @@ inline float fit_positive(const float* x, const float* w, int n, int top, std::u
   return l2 > 0 ? xl / l2 : 0;
 }
 
-/// Symmetric codes 0 .. 2 top - 1 by the same moves (make_q3_quants) for K sets of 16-element groups, one group a lane.
-/// Each move waits for the one before it; K sets side by side fill the waiting.
+/// Symmetric codes 0 .. 2 top - 1 by the same moves (make_q3_quants) for K sets of 16-element groups, one
+/// group a lane. Each move waits for the one before it; K sets side by side fill the waiting.
 template <int K, class V>
 void fit_by_moves(const V (*x)[16], int top, ints_of<V> (*l)[16], V* scale) {
   constexpr auto sets = std::size_t(K);
-  V xl[sets], l2[sets], low = simd::splat<V>(float(-top)), high = simd::splat<V>(float(top - 1)), code[sets][16];
+  V xl[sets], l2[sets], low = simd::splat<V>(float(-top)), high = simd::splat<V>(float(top - 1)),
+                        code[sets][16];
   mask_of<V> alive[sets];
   for (int k = 0; k < K; ++k) {
     const peak<V> p(x[k], 16);
@@ -240,7 +249,8 @@ void fit_by_moves(const V (*x)[16], int top, ints_of<V> (*l)[16], V* scale) {
         auto accept = mask_of<V>((rest_xl > 0) & (c != now) & alive[k]);
         rest_xl += rounded(V(w * v * c));
         rest_l2 += rounded(V(w * c * c));
-        accept = mask_of<V>(accept & (rest_l2 > 0) & (V(rest_xl * rest_xl * l2[k]) > V(xl[k] * xl[k] * rest_l2)));
+        accept =
+            mask_of<V>(accept & (rest_l2 > 0) & (V(rest_xl * rest_xl * l2[k]) > V(xl[k] * xl[k] * rest_l2)));
         code[k][i] = choose(accept, c, now);
         xl[k] = choose(accept, rest_xl, xl[k]);
         l2[k] = choose(accept, rest_l2, l2[k]);
@@ -255,4 +265,4 @@ void fit_by_moves(const V (*x)[16], int top, ints_of<V> (*l)[16], V* scale) {
   }
 }
 
-}  // namespace quench::ggml::detail
+}  // namespace quench::inline QUENCH_ISA::ggml::detail

@@ -1,6 +1,6 @@
 #pragma once
-/// \file  ggml's one- and two-bit blocks: Q1_0, Q2_0 (Bonsai-style), TQ1_0, TQ2_0 (BitNet b1.58, TriLMs); ggml-quants.c,
-/// d99724f2. No search: the scale is the mean (Q1_0) or the maximum (others) of |x|.
+/// \file  ggml's one- and two-bit blocks: Q1_0, Q2_0 (Bonsai-style), TQ1_0, TQ2_0 (BitNet b1.58, TriLMs);
+/// ggml-quants.c, d99724f2. No search: the scale is the mean (Q1_0) or the maximum (others) of |x|.
 #include <quench/block/ggml_k_affine.hpp>
 
 #include <algorithm>
@@ -71,10 +71,11 @@ inline float trits(const float* x, std::uint8_t* t) {
   }
   return d;
 }
-/// Five trits, the first most significant, as a fraction of 3^5 in 256ths rounded up, so that a multiplication by three
-/// carries the next trit out at the top.
+/// Five trits, the first most significant, as a fraction of 3^5 in 256ths rounded up, so that a
+/// multiplication by three carries the next trit out at the top.
 constexpr std::uint8_t pack_trits(int a, int b, int c, int d, int e) {
-  return std::uint8_t(((((a * 3 + b) * 3 + c) * 3 + d) * 3 + e) * 256 / 243 + (((((a * 3 + b) * 3 + c) * 3 + d) * 3 + e) * 256 % 243 != 0));
+  return std::uint8_t(((((a * 3 + b) * 3 + c) * 3 + d) * 3 + e) * 256 / 243 +
+                      (((((a * 3 + b) * 3 + c) * 3 + d) * 3 + e) * 256 % 243 != 0));
 }
 /// n trits of each of m bytes, trit by trit: q[m k + j] is trit k of byte j.
 template <int m, int n>
@@ -91,8 +92,8 @@ void unpack_trits(const std::byte* in, std::uint8_t* q) {
 
 }  // namespace detail
 
-/// Ternary, five to a byte: byte m of the first 32 holds elements m + 32 n, of the next 16 elements 160 + m + 16 n
-/// (n < 5), of the last 4 elements 240 + m + 4 n (n < 4).
+/// Ternary, five to a byte: byte m of the first 32 holds elements m + 32 n, of the next 16 elements 160 + m +
+/// 16 n (n < 5), of the last 4 elements 240 + m + 4 n (n < 4).
 struct tq1_0 {
   static constexpr std::string_view name = "tq1_0";
   static constexpr index elements = 256, bytes = 54;
@@ -140,4 +141,4 @@ struct tq2_0 {
   }
 };
 
-}  // namespace quench::ggml
+}  // namespace quench::inline QUENCH_ISA::ggml

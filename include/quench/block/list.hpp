@@ -1,5 +1,6 @@
 #pragma once
-/// \file  The one list of block codecs: tests, benchmarks, the GGUF writer and the command line all iterate it.
+/// \file  The one list of block codecs: tests, benchmarks, the GGUF writer and the command line all iterate
+/// it.
 #include <quench/block/ggml_fp4.hpp>
 #include <quench/block/ggml_iq4.hpp>
 #include <quench/block/ggml_k_symmetric.hpp>
@@ -24,9 +25,10 @@ struct codec_list {
 };
 
 using block_codecs =
-    codec_list<ggml::f16, ggml::bf16, ggml::q4_0, ggml::q4_1, ggml::q5_0, ggml::q5_1, ggml::q8_0, ggml::q2_k, ggml::q3_k,
-               ggml::q4_k, ggml::q5_k, ggml::q6_k, ggml::iq4_nl, ggml::iq4_xs, ggml::mxfp4, ggml::nvfp4, ggml::tq1_0,
-               ggml::tq2_0, ggml::q1_0, ggml::q2_0, mx::e2m1, mx::e2m3, mx::e3m2, mx::e4m3, mx::e5m2, mx::i8>;
+    codec_list<ggml::f16, ggml::bf16, ggml::q4_0, ggml::q4_1, ggml::q5_0, ggml::q5_1, ggml::q8_0, ggml::q2_k,
+               ggml::q3_k, ggml::q4_k, ggml::q5_k, ggml::q6_k, ggml::iq4_nl, ggml::iq4_xs, ggml::mxfp4,
+               ggml::nvfp4, ggml::tq1_0, ggml::tq2_0, ggml::q1_0, ggml::q2_0, mx::e2m1, mx::e2m3, mx::e3m2,
+               mx::e4m3, mx::e5m2, mx::i8>;
 
 /// What can be said about a codec without its type.
 struct codec_facts {
@@ -83,4 +85,4 @@ void with_ggml_type(int type, Visitor&& visit) {
   expects(found, "with_ggml_type: GGUF type {} is not supported; choose one of {}", type, choices);
 }
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

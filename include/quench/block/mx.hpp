@@ -1,6 +1,7 @@
 #pragma once
-/// \file  OCP microscaling blocks (MX v1.0, 2023): 32 elements of 4, 6 or 8 bits under one E8M0 scale byte. The scale
-/// rules FLOOR (the standard's), CEIL, EVEN (torchao) and RCEIL (cuBLAS) work on exponent fields, never on logarithms.
+/// \file  OCP microscaling blocks (MX v1.0, 2023): 32 elements of 4, 6 or 8 bits under one E8M0 scale byte.
+/// The scale rules FLOOR (the standard's), CEIL, EVEN (torchao) and RCEIL (cuBLAS) work on exponent fields,
+/// never on logarithms.
 #include <quench/block/codec.hpp>
 #include <quench/core/parallel.hpp>
 #include <quench/format/integer.hpp>
@@ -32,8 +33,10 @@ QUENCH_INLINE simd::ints_of<V> element_codes(const V& x, const V& up) {
 }
 template <class F>
 float element_value(std::uint8_t code) {
-  if constexpr (is_integer<F>) return float(std::int8_t(code)) / 64;
-  else return narrow_values<F>[code];
+  if constexpr (is_integer<F>)
+    return float(std::int8_t(code)) / 64;
+  else
+    return narrow_values<F>[code];
 }
 
 /// Code of every element of a block whose scale is NaN.
@@ -42,10 +45,12 @@ constexpr std::uint8_t nan_element() {
   return F::shape.overflow == overflow_code::none ? 0 : (1 << (F::bits - 1)) - 1;
 }
 
-/// 32 codes as a stream, lowest bits first: fp4 puts the first of two elements in the low nibble, fp6 four in three bytes.
+/// 32 codes as a stream, lowest bits first: fp4 puts the first of two elements in the low nibble, fp6 four in
+/// three bytes.
 template <int Bits>
 void put_stream(const std::uint8_t* q, std::byte* out) {
-  if constexpr (Bits == 8) std::memcpy(out, q, 32);
+  if constexpr (Bits == 8)
+    std::memcpy(out, q, 32);
   else if constexpr (Bits == 4) {
     for (int j = 0; j < 16; ++j) out[j] = std::byte(q[2 * j] | q[2 * j + 1] << 4);
   } else {
@@ -58,7 +63,8 @@ void put_stream(const std::uint8_t* q, std::byte* out) {
 }
 template <int Bits>
 void get_stream(const std::byte* in, std::uint8_t* q) {
-  if constexpr (Bits == 8) std::memcpy(q, in, 32);
+  if constexpr (Bits == 8)
+    std::memcpy(q, in, 32);
   else if constexpr (Bits == 4) {
     for (int j = 0; j < 16; ++j) {
       q[2 * j] = std::uint8_t(in[j] & std::byte{15});
@@ -72,8 +78,8 @@ void get_stream(const std::byte* in, std::uint8_t* q) {
   }
 }
 
-/// The E8M0 byte for max |x| = `largest` (finite); 255 where the rule runs past 2^127, or EVEN carries the mantissa of
-/// the largest floats into the exponent of infinity, as the references do.
+/// The E8M0 byte for max |x| = `largest` (finite); 255 where the rule runs past 2^127, or EVEN carries the
+/// mantissa of the largest floats into the exponent of infinity, as the references do.
 template <class F>
 std::uint8_t scale_byte(pow2_rule rule, std::int32_t largest) {
   constexpr int emax = exponent_of(is_integer<F> ? F::shape.high / 64 : F::shape.high);
@@ -82,8 +88,12 @@ std::uint8_t scale_byte(pow2_rule rule, std::int32_t largest) {
   const int e = largest >> 23;
   int s = 0;
   switch (rule) {
-    case pow2_rule::floor: s = e - emax; break;
-    case pow2_rule::ceil: s = e + ((largest & 0x7FFFFF) != 0) - emax; break;
+    case pow2_rule::floor:
+      s = e - emax;
+      break;
+    case pow2_rule::ceil:
+      s = e + ((largest & 0x7FFFFF) != 0) - emax;
+      break;
     case pow2_rule::even: {
       const int carried = (largest + (1 << (22 - mantissa))) >> 23;
       if (carried == 255) return 255;
@@ -101,9 +111,9 @@ std::uint8_t scale_byte(pow2_rule rule, std::int32_t largest) {
 
 }  // namespace detail
 
-/// Scale byte and one code a byte for 32 elements. A NaN or Inf makes the whole block NaN (scale 0xFF), as torchao and
-/// microxcaling do. FLOOR saturates elements above the largest value (max / scale may reach twice the power of two).
-/// A zero block has scale 0 and keeps its signs.
+/// Scale byte and one code a byte for 32 elements. A NaN or Inf makes the whole block NaN (scale 0xFF), as
+/// torchao and microxcaling do. FLOOR saturates elements above the largest value (max / scale may reach twice
+/// the power of two). A zero block has scale 0 and keeps its signs.
 template <class F>
 std::uint8_t encode_codes(const float* x, pow2_rule rule, std::uint8_t* q) {
   using V = simd::vec<float, simd::lanes_of<float>>;
@@ -143,12 +153,24 @@ struct block {
   }
 };
 
-struct e2m1 : block<fp4_e2m1> { static constexpr std::string_view name = "mx_e2m1"; };
-struct e2m3 : block<fp6_e2m3> { static constexpr std::string_view name = "mx_e2m3"; };
-struct e3m2 : block<fp6_e3m2> { static constexpr std::string_view name = "mx_e3m2"; };
-struct e4m3 : block<fp8_e4m3> { static constexpr std::string_view name = "mx_e4m3"; };
-struct e5m2 : block<fp8_e5m2> { static constexpr std::string_view name = "mx_e5m2"; };
-struct i8 : block<int8> { static constexpr std::string_view name = "mx_int8"; };
+struct e2m1 : block<fp4_e2m1> {
+  static constexpr std::string_view name = "mx_e2m1";
+};
+struct e2m3 : block<fp6_e2m3> {
+  static constexpr std::string_view name = "mx_e2m3";
+};
+struct e3m2 : block<fp6_e3m2> {
+  static constexpr std::string_view name = "mx_e3m2";
+};
+struct e4m3 : block<fp8_e4m3> {
+  static constexpr std::string_view name = "mx_e4m3";
+};
+struct e5m2 : block<fp8_e5m2> {
+  static constexpr std::string_view name = "mx_e5m2";
+};
+struct i8 : block<int8> {
+  static constexpr std::string_view name = "mx_int8";
+};
 
 /// A matrix as checkpoints store it: codes and scales apart. Rows of codes are cols * bits / 8 bytes.
 struct packed {
@@ -159,8 +181,8 @@ struct packed {
 
 /// \throws error when the columns are no multiple of 32.
 template <class F, dense_matrix M>
-  requires std::same_as<scalar_of<M>, float>
-packed pack(const M& w, pow2_rule rule = pow2_rule::floor, const executor& run = {}) {
+requires std::same_as < scalar_of<M>,
+float > packed pack(const M& w, pow2_rule rule = pow2_rule::floor, const executor& run = {}) {
   const matrix_view<const float> v = view_of(w);
   expects(v.cols % 32 == 0, "mx::pack: columns must be a multiple of 32, are {}", v.cols);
   const index across = v.cols / 32, block_bytes = 4 * F::bits;
@@ -184,8 +206,8 @@ matrix<float> unpack(const packed& p) {
   const index across = p.cols / 32, block_bytes = 4 * F::bits;
   expects(p.cols % 32 == 0 && index(p.scales.size()) == p.rows * across &&
               index(p.codes.size()) == p.rows * across * block_bytes,
-          "mx::unpack: {} x {} needs {} scales and {} code bytes, has {} and {}", p.rows, p.cols, p.rows * across,
-          p.rows * across * block_bytes, p.scales.size(), p.codes.size());
+          "mx::unpack: {} x {} needs {} scales and {} code bytes, has {} and {}", p.rows, p.cols,
+          p.rows * across, p.rows * across * block_bytes, p.scales.size(), p.codes.size());
   matrix<float> w(p.rows, p.cols);
   for (index b = 0; b < p.rows * across; ++b) {
     std::uint8_t q[32];
@@ -195,4 +217,4 @@ matrix<float> unpack(const packed& p) {
   return w;
 }
 
-}  // namespace quench::mx
+}  // namespace quench::inline QUENCH_ISA::mx

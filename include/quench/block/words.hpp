@@ -1,6 +1,7 @@
 #pragma once
-/// \file  Codes in 32-bit words, as GPTQ, AWQ and compressed-tensors checkpoints store them. One rule serves all: code e
-/// of a line occupies bits [b e, b e + b) of a little-endian stream; they differ in the axis and in small customs.
+/// \file  Codes in 32-bit words, as GPTQ, AWQ and compressed-tensors checkpoints store them. One rule serves
+/// all: code e of a line occupies bits [b e, b e + b) of a little-endian stream; they differ in the axis and
+/// in small customs.
 #include <quench/core/error.hpp>
 #include <quench/core/matrix.hpp>
 
@@ -22,7 +23,8 @@ namespace detail {
 
 inline void check_codes(const codes& q, int bits, const char* who) {
   for (index i = 0; i < q.size(); ++i)
-    expects(int(q.data()[i]) < (1 << bits), "{}: code {} does not fit {} bits", std::string_view(who), int(q.data()[i]), bits);
+    expects(int(q.data()[i]) < (1 << bits), "{}: code {} does not fit {} bits", std::string_view(who),
+            int(q.data()[i]), bits);
 }
 
 }  // namespace detail
@@ -46,7 +48,8 @@ inline words32 pack_rows(const codes& q, int bits) {
 /// The inverse: the first n codes of each row. \throws error when a row has too few words.
 inline codes unpack_rows(const words32& w, index n, int bits) {
   const index need = word_count(n, bits);
-  expects(w.cols() >= need, "unpack_rows: {} codes of {} bits need {} words a row, there are {}", n, bits, need, w.cols());
+  expects(w.cols() >= need, "unpack_rows: {} codes of {} bits need {} words a row, there are {}", n, bits,
+          need, w.cols());
   codes q(w.rows(), n);
   for (index r = 0; r < w.rows(); ++r)
     for (index c = 0; c < n; ++c) {
@@ -58,23 +61,31 @@ inline codes unpack_rows(const words32& w, index n, int bits) {
   return q;
 }
 
-// ---- compressed-tensors "pack-quantized": codes are the signed ones plus 2^(bits - 1) ---------------------------
+// ---- compressed-tensors "pack-quantized": codes are the signed ones plus 2^(bits - 1)
+// ---------------------------
 /// weight_packed [out, word_count(in)] from codes [out, in].
 inline words32 compressed_weight(const codes& out_in, int bits) { return pack_rows(out_in, bits); }
-inline codes compressed_weight_codes(const words32& w, index in, int bits) { return unpack_rows(w, in, bits); }
+inline codes compressed_weight_codes(const words32& w, index in, int bits) {
+  return unpack_rows(w, in, bits);
+}
 /// weight_zero_point [word_count(out), groups] from zero points [out, groups]: packed along dimension 0.
-inline words32 compressed_zeros(const codes& out_groups, int bits) { return pack_rows(out_groups.transpose(), bits).transpose(); }
+inline words32 compressed_zeros(const codes& out_groups, int bits) {
+  return pack_rows(out_groups.transpose(), bits).transpose();
+}
 inline codes compressed_zero_codes(const words32& w, index out, int bits) {
   return unpack_rows(w.transpose(), out, bits).transpose();
 }
 
-// ---- GPTQ: qweight along the inputs, qzeros along the outputs ---------------------------------------------------
+// ---- GPTQ: qweight along the inputs, qzeros along the outputs
+// ---------------------------------------------------
 /// v1 ("gptq") stores zero - 1 modulo 2^bits, v2 ("gptq_v2") stores zero.
 enum class gptq_version : std::uint8_t { v1, v2 };
 
 /// qweight [word_count(in), out] from codes [out, in].
 inline words32 gptq_qweight(const codes& out_in, int bits) { return pack_rows(out_in, bits).transpose(); }
-inline codes gptq_codes(const words32& qweight, index in, int bits) { return unpack_rows(qweight.transpose(), in, bits); }
+inline codes gptq_codes(const words32& qweight, index in, int bits) {
+  return unpack_rows(qweight.transpose(), in, bits);
+}
 
 /// qzeros [groups, word_count(out)] from zero points [out, groups].
 inline words32 gptq_qzeros(const codes& out_groups, int bits, gptq_version v) {
@@ -91,7 +102,8 @@ inline codes gptq_zeros(const words32& qzeros, index out, int bits, gptq_version
   return z.transpose();
 }
 
-// ---- AWQ (GEMM): 4 bits, along the outputs, nibble i of word c is column 8 c + order[i] -------------------------
+// ---- AWQ (GEMM): 4 bits, along the outputs, nibble i of word c is column 8 c + order[i]
+// -------------------------
 inline constexpr std::array<index, 8> awq_order = {0, 2, 4, 6, 1, 3, 5, 7};
 
 /// [lines, n] -> [lines, n / 8]. \throws error when n is no multiple of 8 or a code does not fit 4 bits.
@@ -107,8 +119,9 @@ inline codes awq_unpack(const words32& w) {
   for (index c = 0; c < q.cols(); ++c) q.col(c / 8 * 8 + awq_order[std::size_t(c % 8)]) = mixed.col(c);
   return q;
 }
-/// qweight [in, out / 8] from codes [out, in]; qzeros [groups, out / 8] from zero points [out, groups] (no -1).
+/// qweight [in, out / 8] from codes [out, in]; qzeros [groups, out / 8] from zero points [out, groups] (no
+/// -1).
 inline words32 awq_qweight(const codes& out_in) { return awq_pack(out_in.transpose()); }
 inline words32 awq_qzeros(const codes& out_groups) { return awq_pack(out_groups.transpose()); }
 
-}  // namespace quench::words
+}  // namespace quench::inline QUENCH_ISA::words

@@ -1,8 +1,8 @@
 #pragma once
-/// \file  float <-> binary16 (IEEE 754-2008) and bfloat16 by integer arithmetic, for scalars and vector lanes: round
-/// to nearest even, overflow to infinity, every NaN becomes the quiet NaN of its sign
-/// (0x7E00, 0x7FC0). Decoding keeps a NaN a NaN, with any payload.
-#include <quench/simd/vector.hpp>
+/// \file  float <-> binary16 (IEEE 754-2008) and bfloat16 by integer arithmetic, for scalars and vector
+/// lanes: round to nearest even, overflow to infinity, every NaN becomes the quiet NaN of its sign (0x7E00,
+/// 0x7FC0). Decoding keeps a NaN a NaN, with any payload.
+#include <quench/simd/shuffle.hpp>
 
 #include <cstddef>
 
@@ -45,7 +45,8 @@ QUENCH_INLINE V from_bf16_bits(const simd::ints_of<V>& h) {
   return simd::float_of_bits<V>(h << 16);
 }
 
-/// n codes of n floats and back, wide: the same bits as one at a time. No alignment needed; ranges must not overlap.
+/// n codes of n floats and back, wide: the same bits as one at a time. No alignment needed; ranges must not
+/// overlap.
 inline void to_fp16_row(const float* x, std::ptrdiff_t n, void* out) {
   constexpr std::ptrdiff_t N = simd::lanes_of<float>;
   using V = simd::vec<float, int(N)>;
@@ -58,7 +59,9 @@ inline void to_fp16_row(const float* x, std::ptrdiff_t n, void* out) {
     const __m512 r = __m512(v);
     __m256i h = _mm512_maskz_cvtps_ph(0xFFFF, r, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     const __mmask16 nan = _mm512_cmpunord_ps_mask(r, r);
-    h = _mm256_mask_blend_epi16(nan, h, _mm256_or_si256(_mm256_and_si256(h, _mm256_set1_epi16(short(0x8000))), _mm256_set1_epi16(0x7E00)));
+    h = _mm256_mask_blend_epi16(
+        nan, h,
+        _mm256_or_si256(_mm256_and_si256(h, _mm256_set1_epi16(short(0x8000))), _mm256_set1_epi16(0x7E00)));
     std::memcpy(to + 2 * i, &h, 32);
 #else
     simd::store_words<V>(to + 2 * i, to_fp16_bits(v));
@@ -91,8 +94,7 @@ inline void to_bf16_row(const float* x, std::ptrdiff_t n, void* out) {
   using V = simd::vec<float, int(N)>;
   auto* to = static_cast<std::byte*>(out);
   std::ptrdiff_t i = 0;
-  for (; i + N <= n; i += N)
-    simd::store_words<V>(to + 2 * i, to_bf16_bits(simd::load_vec<V>(x + i)));
+  for (; i + N <= n; i += N) simd::store_words<V>(to + 2 * i, to_bf16_bits(simd::load_vec<V>(x + i)));
   for (; i < n; ++i) {
     const auto h = std::uint16_t(to_bf16_bits(x[i]));
     std::memcpy(to + 2 * i, &h, 2);
@@ -103,8 +105,7 @@ inline void from_bf16_row(const void* in, std::ptrdiff_t n, float* x) {
   using V = simd::vec<float, int(N)>;
   const auto* from = static_cast<const std::byte*>(in);
   std::ptrdiff_t i = 0;
-  for (; i + N <= n; i += N)
-    simd::store_vec(x + i, from_bf16_bits<V>(simd::load_words<V>(from + 2 * i)));
+  for (; i + N <= n; i += N) simd::store_vec(x + i, from_bf16_bits<V>(simd::load_words<V>(from + 2 * i)));
   for (; i < n; ++i) {
     std::uint16_t h;
     std::memcpy(&h, from + 2 * i, 2);
@@ -124,4 +125,4 @@ inline float from_fp16(std::uint16_t code) {
 inline std::uint16_t to_bf16(float x) { return std::uint16_t(to_bf16_bits(x)); }
 inline float from_bf16(std::uint16_t code) { return from_bf16_bits<float>(std::int32_t(code)); }
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA
