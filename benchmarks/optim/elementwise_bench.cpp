@@ -1,4 +1,5 @@
-// AdamW, Lion and SGD with momentum beside a memcpy of the parameter. Bytes moved per element: AdamW 28, Lion and SGD 20.
+// AdamW, Lion and SGD with momentum beside a memcpy of the parameter. Bytes moved per element: AdamW 28, Lion
+// and SGD 20.
 #include "harness.hpp"
 
 #include <quench/optim/adamw.hpp>
@@ -14,12 +15,14 @@ namespace q = quench;
 /// One step from zero state must move every weight as the formula says; then steps are timed.
 template <class Rule, class Expected>
 void time_rule(bench::run<float>& r, Rule rule, Expected expected) {
-  q::basic_param<float> p{"w", q::matrix<float>::Constant(1, r.n, 1.f), q::matrix<float>(1, r.n), q::role::hidden};
+  q::basic_param<float> p{"w", q::matrix<float>::Constant(1, r.n, 1.f), q::matrix<float>(1, r.n),
+                          q::role::hidden};
   std::copy(r.in.data(), r.in.data() + r.n, p.grad.data());
   auto state = rule.init(p);
   rule.update(p, state, {});
   bool right = true;
-  for (std::ptrdiff_t i = 0; i < r.n; ++i) right = right && std::abs(p.value(0, i) - expected(p.grad(0, i))) < 1e-5f;
+  for (std::ptrdiff_t i = 0; i < r.n; ++i)
+    right = right && std::abs(p.value(0, i) - expected(p.grad(0, i))) < 1e-5f;
   r.verify(right);
   q::step_info t{2};
   r.measure([&] {

@@ -4,7 +4,9 @@
 
 namespace q = quench;
 
-static q::param_list constant(float x) { return {{"w", q::matrix<float>::Constant(2, 3, x), {}, q::role::hidden}}; }
+static q::param_list constant(float x) {
+  return {{"w", q::matrix<float>::Constant(2, 3, x), {}, q::role::hidden}};
+}
 
 TEST_CASE("averages are right from the first update on", "[average]") {
   q::ema plain(0.9), debiased(0.9, {.debias = true});
@@ -21,9 +23,9 @@ TEST_CASE("averages are right from the first update on", "[average]") {
     CHECK(debiased.value()[0].value(1, 2) == Approx(sum / (1 - std::pow(0.9, k))));
     CHECK(uniform.value()[0].value(0, 0) == Approx((k + 1) / 2.0));
     const int first = std::max(1, k - 3);
-    CHECK(window.value()[0].value(0, 1) == Approx((first + k) / 2.0));   // before the window is full too
+    CHECK(window.value()[0].value(0, 1) == Approx((first + k) / 2.0));  // before the window is full too
   }
-  CHECK(spaced.value()[0].value(0, 0) == 7.5f);                          // steps 6 and 9
+  CHECK(spaced.value()[0].value(0, 0) == 7.5f);  // steps 6 and 9
   CHECK(debiased.count() == 10);
 }
 
@@ -43,7 +45,8 @@ TEST_CASE("soups", "[average]") {
   CHECK_THROWS_WITH(q::lawa(0), Catch::Contains("at least 1"));
   q::swa mean;
   mean.add(constant(1));
-  CHECK_THROWS_WITH(mean.add({{"v", q::matrix<float>::Zero(2, 3), {}, q::role::hidden}}), Catch::Contains("must stay 'w'"));
+  CHECK_THROWS_WITH(mean.add({{"v", q::matrix<float>::Zero(2, 3), {}, q::role::hidden}}),
+                    Catch::Contains("must stay 'w'"));
 }
 
 TEST_CASE("averages continue from their saved state with the same bits", "[average]") {
@@ -61,7 +64,9 @@ TEST_CASE("averages continue from their saved state with the same bits", "[avera
     CHECK(k == saved.size());
   };
   copy(a, b), copy(c, d);
-  for (int k = 6; k <= 8; ++k) a.add(constant(float(k))), b.add(constant(float(k))), c.add(constant(float(k))), d.add(constant(float(k)));
+  for (int k = 6; k <= 8; ++k)
+    a.add(constant(float(k))), b.add(constant(float(k))), c.add(constant(float(k))),
+        d.add(constant(float(k)));
   CHECK(a.value()[0].value == b.value()[0].value);
   CHECK(c.value()[0].value == d.value()[0].value);
 }

@@ -1,5 +1,6 @@
 #pragma once
-// Turns a golden case's own `hyperparameters` into rules. Every key must be understood: an unknown one fails the case.
+// Turns a golden case's own `hyperparameters` into rules. Every key must be understood: an unknown one fails
+// the case.
 #include "problem.hpp"
 
 #include <quench/optim/adamw.hpp>
@@ -36,11 +37,13 @@ class keys {
   keys& into(const std::string& k, V& out) {
     used_.insert(k);
     if (!has(k)) return *this;
-    if constexpr (std::is_same_v<V, bool>) out = raw(k).get<bool>();
+    if constexpr (std::is_same_v<V, bool>)
+      out = raw(k).get<bool>();
     else if constexpr (std::is_integral_v<V>) {
       const double x = number(raw(k));
       out = std::isinf(x) ? std::numeric_limits<V>::max() : V(x);
-    } else out = V(number(raw(k)));
+    } else
+      out = V(number(raw(k)));
     return *this;
   }
   keys& betas(const std::string& k, double& b1, double& b2) {
@@ -61,7 +64,8 @@ class keys {
   }
   void done() const {
     for (const auto& [k, v] : j_.items())
-      if (!used_.count(k)) throw std::runtime_error("hyper-parameter not understood: " + where_ + k + " = " + v.dump());
+      if (!used_.count(k))
+        throw std::runtime_error("hyper-parameter not understood: " + where_ + k + " = " + v.dump());
   }
   const json& all() const { return j_; }
 
@@ -71,7 +75,9 @@ class keys {
   std::set<std::string> used_;
 };
 
-[[noreturn]] inline void unknown(const std::string& what) { throw std::runtime_error("cannot configure " + what); }
+[[noreturn]] inline void unknown(const std::string& what) {
+  throw std::runtime_error("cannot configure " + what);
+}
 
 template <class T>
 std::function<bool(const q::basic_param<T>&)> called(std::string name) {
@@ -84,7 +90,10 @@ std::function<bool(const q::basic_param<T>&)> matrices() {
 
 inline q::sgd sgd_of(keys h) {
   q::sgd r;
-  h.into("lr", r.lr).into("momentum", r.momentum).into("dampening", r.dampening).into("weight_decay", r.weight_decay);
+  h.into("lr", r.lr)
+      .into("momentum", r.momentum)
+      .into("dampening", r.dampening)
+      .into("weight_decay", r.weight_decay);
   h.into("nesterov", r.nesterov).into("maximize", r.maximize).done();
   return r;
 }
@@ -106,23 +115,39 @@ inline q::adamw adamc_of(keys h) {  // kozistr: eps beside the raw root, 1e-15 i
 inline q::lion lion_of(keys h) {
   q::lion r;
   bool decoupled = false;
-  h.into("lr", r.lr).betas("betas", r.beta1, r.beta2).into("weight_decay", r.weight_decay).into("cautious_factor", r.cautious);
+  h.into("lr", r.lr)
+      .betas("betas", r.beta1, r.beta2)
+      .into("weight_decay", r.weight_decay)
+      .into("cautious_factor", r.cautious);
   h.into("decoupled_weight_decay", decoupled).done();
   if (decoupled) r.decay = q::decay_kind::independent;  // lr_t (weight_decay / lr_init)
   return r;
 }
 inline q::signum signum_of(keys h) {
   q::signum r{.momentum = 0, .first_twice = true};
-  h.into("lr", r.lr).into("momentum", r.momentum).into("dampening", r.dampening).into("weight_decay", r.weight_decay).done();
+  h.into("lr", r.lr)
+      .into("momentum", r.momentum)
+      .into("dampening", r.dampening)
+      .into("weight_decay", r.weight_decay)
+      .done();
   return r;
 }
 
 inline q::muon muon_of(keys h, q::muon r) {
   const std::string adjust = h.text("adjust_lr_fn", "original");
-  if (adjust == "match_rms_adamw") r.gain = q::polar_gain::match_rms;
-  else if (adjust != "original") unknown("adjust_lr_fn " + adjust);
-  h.into("lr", r.lr).into("momentum", r.momentum).into("mu", r.momentum).into("weight_decay", r.weight_decay).into("wd", r.weight_decay);
-  h.into("nesterov", r.nesterov).into("ns_steps", r.polar.steps).into("eps", r.polar.eps).into("beta2", r.beta2);
+  if (adjust == "match_rms_adamw")
+    r.gain = q::polar_gain::match_rms;
+  else if (adjust != "original")
+    unknown("adjust_lr_fn " + adjust);
+  h.into("lr", r.lr)
+      .into("momentum", r.momentum)
+      .into("mu", r.momentum)
+      .into("weight_decay", r.weight_decay)
+      .into("wd", r.weight_decay);
+  h.into("nesterov", r.nesterov)
+      .into("ns_steps", r.polar.steps)
+      .into("eps", r.polar.eps)
+      .into("beta2", r.beta2);
   if (h.has("ns_coefficients")) {
     const json& c = h.raw("ns_coefficients");
     r.polar.method = q::polar_method::custom;
@@ -146,8 +171,9 @@ inline q::scion scion_of(const json& group, keys& h, bool light) {
   g.into("scale", r.scale).into("lr", r.lr).into("momentum", alpha).into("unconstrained", r.unconstrained);
   r.momentum = 1 - alpha;
   const std::map<std::string, q::scion_norm> names{
-      {"Auto", q::scion_norm::automatic}, {"Spectral", q::scion_norm::spectral}, {"SpectralConv", q::scion_norm::spectral},
-      {"Sign", q::scion_norm::sign},      {"ColNorm", q::scion_norm::column},    {"RowNorm", q::scion_norm::row},
+      {"Auto", q::scion_norm::automatic},        {"Spectral", q::scion_norm::spectral},
+      {"SpectralConv", q::scion_norm::spectral}, {"Sign", q::scion_norm::sign},
+      {"ColNorm", q::scion_norm::column},        {"RowNorm", q::scion_norm::row},
       {"BiasRMS", q::scion_norm::bias_rms}};
   r.norm = names.at(g.text("norm", "Auto"));
   keys k = g.sub("norm_kwargs");
@@ -161,8 +187,15 @@ inline q::scion scion_of(const json& group, keys& h, bool light) {
 inline q::schedule_free schedule_free_of(keys h, bool sgd) {
   q::schedule_free r{.sgd = sgd};
   if (sgd) r.lr = 1;
-  h.into("lr", r.lr).betas("betas", r.beta1, r.beta2).into("momentum", r.beta1).into("eps", r.eps).into("weight_decay", r.weight_decay);
-  h.into("warmup_steps", r.warmup).into("r", r.r).into("weight_lr_power", r.lr_power).into("inner_momentum", r.inner_momentum);
+  h.into("lr", r.lr)
+      .betas("betas", r.beta1, r.beta2)
+      .into("momentum", r.beta1)
+      .into("eps", r.eps)
+      .into("weight_decay", r.weight_decay);
+  h.into("warmup_steps", r.warmup)
+      .into("r", r.r)
+      .into("weight_lr_power", r.lr_power)
+      .into("inner_momentum", r.inner_momentum);
   h.ignore({"foreach"}).done();
   return r;
 }
@@ -170,8 +203,12 @@ inline q::schedule_free schedule_free_of(keys h, bool sgd) {
 inline q::soap soap_of(keys h) {
   q::soap r;
   h.into("lr", r.lr).betas("betas", r.beta1, r.beta2).into("shampoo_beta", r.shampoo_beta).into("eps", r.eps);
-  h.into("weight_decay", r.weight_decay).into("precondition_frequency", r.frequency).into("max_precond_dim", r.max_dim);
-  h.into("merge_dims", r.merge).into("precondition_1d", r.precondition_1d).into("normalize_grads", r.normalize);
+  h.into("weight_decay", r.weight_decay)
+      .into("precondition_frequency", r.frequency)
+      .into("max_precond_dim", r.max_dim);
+  h.into("merge_dims", r.merge)
+      .into("precondition_1d", r.precondition_1d)
+      .into("normalize_grads", r.normalize);
   h.into("correct_bias", r.bias_correction).done();
   return r;
 }

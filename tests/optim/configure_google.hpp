@@ -11,12 +11,18 @@ inline q::shampoo_google google_of(keys h, lcg& noise) {
   r.noise.uniform = [&noise] { return noise.unif(); };
   int graft = 1;
   h.into("lr", r.lr).into("momentum", r.momentum).into("beta2", r.beta2).into("diagonal_eps", r.diagonal_eps);
-  h.into("matrix_eps", r.matrix_eps).into("weight_decay", r.weight_decay).into("inverse_exponent_override", r.exponent);
+  h.into("matrix_eps", r.matrix_eps)
+      .into("weight_decay", r.weight_decay)
+      .into("inverse_exponent_override", r.exponent);
   h.into("start_preconditioning_step", r.start).into("preconditioning_compute_steps", r.root_steps);
-  h.into("statistics_compute_steps", r.statistics_steps).into("block_size", r.block).into("best_effort_shape_interpretation", r.merge);
+  h.into("statistics_compute_steps", r.statistics_steps)
+      .into("block_size", r.block)
+      .into("best_effort_shape_interpretation", r.merge);
   h.into("graft_type", graft).into("nesterov", r.nesterov).done();
-  if (graft == 2) r.graft = q::graft_kind::adagrad;
-  else if (graft != 0 && graft != 1) unknown("graft_type " + std::to_string(graft));
+  if (graft == 2)
+    r.graft = q::graft_kind::adagrad;
+  else if (graft != 0 && graft != 1)
+    unknown("graft_type " + std::to_string(graft));
   return r;
 }
 

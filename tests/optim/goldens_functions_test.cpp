@@ -23,16 +23,20 @@ matrix<double> polar_of(keys h, const matrix<double>& g, const std::string& name
   const json& given = h.raw("coefficients");
   if (given[0].is_array())
     for (const auto& x : given) c.push_back({x[0], x[1], x[2]});
-  else c.push_back({given[0], given[1], given[2]});
+  else
+    c.push_back({given[0], given[1], given[2]});
   int steps = int(c.size());
   double eps = 1e-7, safety = 1;
   h.into("steps", steps).into("eps", eps).ignore({"note"});
   const std::string norm = h.text("norm", "fro+eps");
   h.done();
   q::polar_scaling scaling = q::polar_scaling::additive_eps;
-  if (norm == "max(fro,eps)") scaling = q::polar_scaling::maximum_eps;
-  else if (norm == "fro*1.02+1e-6") safety = 1.02, eps = 1e-6;
-  else if (norm != "fro+eps") unknown("norm " + norm);
+  if (norm == "max(fro,eps)")
+    scaling = q::polar_scaling::maximum_eps;
+  else if (norm == "fro*1.02+1e-6")
+    safety = 1.02, eps = 1e-6;
+  else if (norm != "fro+eps")
+    unknown("norm " + norm);
   if (name.starts_with("polar_express10_heavyball")) scaling = q::polar_scaling::maximum_eps, safety = 1.01;
   return q::polar_factor<double>(g, c, steps, scaling, eps, safety);
 }
@@ -44,7 +48,8 @@ matrix<double> root_of_case(keys h, const matrix<double>& a, const std::string& 
   if (r.is_string()) {
     const std::string text = r;
     const auto slash = text.find('/');
-    root = slash == text.npos ? std::stod(text) : std::stod(text.substr(0, slash)) / std::stod(text.substr(slash + 1));
+    root = slash == text.npos ? std::stod(text)
+                              : std::stod(text.substr(0, slash)) / std::stod(text.substr(slash + 1));
   } else {
     root = r;
   }
@@ -52,10 +57,14 @@ matrix<double> root_of_case(keys h, const matrix<double>& a, const std::string& 
   h.into("epsilon", o.epsilon).into("tolerance", o.tolerance).into("max_iterations", o.max_iterations);
   h.into("rel_epsilon", o.relative_epsilon).into("abs_epsilon", o.epsilon).into("order", order).done();
   if (order != 3) unknown("order");
-  if (name.find("newton") != name.npos) o.method = q::root_method::coupled_newton;
-  else if (name.find("higher_order") != name.npos) o.method = q::root_method::higher_order;
-  else if (name.find("pinv") != name.npos) o.method = q::root_method::pseudo_inverse;
-  else if (name.find("eigh") == name.npos) unknown(name);
+  if (name.find("newton") != name.npos)
+    o.method = q::root_method::coupled_newton;
+  else if (name.find("higher_order") != name.npos)
+    o.method = q::root_method::higher_order;
+  else if (name.find("pinv") != name.npos)
+    o.method = q::root_method::pseudo_inverse;
+  else if (name.find("eigh") == name.npos)
+    unknown(name);
   const auto result = q::inverse_root<double>(a, 1 / root, o);
   REQUIRE(result.ok);
   return result.root;
@@ -74,25 +83,40 @@ double rate(keys h, const std::string& name, std::int64_t i) {
   } else if (name.starts_with("torch_onecycle")) {
     double rising = 0.3, div = 25, final_div = 1e4;
     std::int64_t steps = 1;
-    h.into("max_lr", peak).into("total_steps", steps).into("pct_start", rising).into("div_factor", div).into("final_div_factor", final_div).done();
+    h.into("max_lr", peak)
+        .into("total_steps", steps)
+        .into("pct_start", rising)
+        .into("div_factor", div)
+        .into("final_div_factor", final_div)
+        .done();
     return peak * q::one_cycle(i, steps, rising, div, final_div);
   } else if (name.starts_with("kozistr_wsd")) {
     std::int64_t stable = 0;
     double cycles = 0.5;
-    h.into("num_warmup_steps", s.warmup).into("num_stable_steps", stable).into("num_decay_steps", s.cooldown).into("min_lr_ratio", end);
+    h.into("num_warmup_steps", s.warmup)
+        .into("num_stable_steps", stable)
+        .into("num_decay_steps", s.cooldown)
+        .into("min_lr_ratio", end);
     h.into("num_cycles", cycles);
     if (cycles != 0.5) unknown("num_cycles");
     s.kind = q::schedule_kind::wsd, s.steps = s.warmup + stable + s.cooldown;
-    const std::map<std::string, q::cooldown_shape> shapes{{"linear", q::cooldown_shape::linear}, {"cosine", q::cooldown_shape::cosine},
-        {"1-sqrt", q::cooldown_shape::one_sqrt}, {"1-square", q::cooldown_shape::one_square}};
+    const std::map<std::string, q::cooldown_shape> shapes{{"linear", q::cooldown_shape::linear},
+                                                          {"cosine", q::cooldown_shape::cosine},
+                                                          {"1-sqrt", q::cooldown_shape::one_sqrt},
+                                                          {"1-square", q::cooldown_shape::one_square}};
     s.shape = shapes.at(h.text("cooldown_type"));
     s.jump_to_end = s.shape != q::cooldown_shape::cosine;
   } else {  // plainLM
     std::int64_t cooldown_start = -1;
-    h.into("lr_max", peak).into("lr_start", start).into("lr_end", end).into("warmup_steps", s.warmup).into("T", s.steps);
+    h.into("lr_max", peak)
+        .into("lr_start", start)
+        .into("lr_end", end)
+        .into("warmup_steps", s.warmup)
+        .into("T", s.steps);
     h.into("cooldown_start_step", cooldown_start).into("cooldown_steps", s.cooldown);
     s.kind = cooldown_start >= 0 ? q::schedule_kind::wsd : q::schedule_kind::cosine;
-    if (name.find("constant") != name.npos) s.kind = q::schedule_kind::constant, s.steps = std::max(s.steps, s.warmup);
+    if (name.find("constant") != name.npos)
+      s.kind = q::schedule_kind::constant, s.steps = std::max(s.steps, s.warmup);
     if (cooldown_start >= 0) s.steps = cooldown_start + s.cooldown;
     if (name == "linear_cooldown_after_first_step") ++i;
   }
@@ -114,7 +138,8 @@ TEST_CASE("golden functions", "[goldens-optim]") {
                                                      : polar_of(keys(c["hyperparameters"]), in, name));
     REQUIRE(std::size_t(got.size()) == c["output"].size());
     double worst = 0;
-    for (q::index i = 0; i < got.size(); ++i) worst = std::max(worst, std::abs(got.data()[i] - c["output"][std::size_t(i)].get<double>()));
+    for (q::index i = 0; i < got.size(); ++i)
+      worst = std::max(worst, std::abs(got.data()[i] - c["output"][std::size_t(i)].get<double>()));
     CHECK(worst < 1e-9);
   }
 }

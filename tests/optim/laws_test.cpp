@@ -22,20 +22,28 @@ q::matrix<float> noise(q::index m, q::index n, std::uint64_t seed, double size =
 }
 /// One parameter of each kind, and the awkward shapes.
 list network() {
-  list p{{"hidden", noise(6, 4, 1), {}, q::role::hidden},      {"wide", noise(3, 9, 2), {}, q::role::hidden},
-         {"square", noise(5, 5, 3), {}, q::role::hidden},      {"table", noise(11, 4, 4), {}, q::role::embedding},
-         {"head", noise(7, 4, 5), {}, q::role::head},          {"gain", noise(1, 6, 6), {}, q::role::vector},
-         {"row", noise(1, 5, 7), {}, q::role::hidden},         {"column", noise(5, 1, 8), {}, q::role::hidden},
-         {"one", noise(1, 1, 9), {}, q::role::hidden},         {"none", q::matrix<float>(0, 0), {}, q::role::hidden},
+  list p{{"hidden", noise(6, 4, 1), {}, q::role::hidden},
+         {"wide", noise(3, 9, 2), {}, q::role::hidden},
+         {"square", noise(5, 5, 3), {}, q::role::hidden},
+         {"table", noise(11, 4, 4), {}, q::role::embedding},
+         {"head", noise(7, 4, 5), {}, q::role::head},
+         {"gain", noise(1, 6, 6), {}, q::role::vector},
+         {"row", noise(1, 5, 7), {}, q::role::hidden},
+         {"column", noise(5, 1, 8), {}, q::role::hidden},
+         {"one", noise(1, 1, 9), {}, q::role::hidden},
+         {"none", q::matrix<float>(0, 0), {}, q::role::hidden},
          {"hollow", q::matrix<float>(0, 3), {}, q::role::hidden}};
   return p;
 }
 void gradients(list& p, int step, double size = 1) {
-  for (auto& x : p) x.grad = noise(x.value.rows(), x.value.cols(), q::name_key(x.name) + std::uint64_t(step), size);
+  for (auto& x : p)
+    x.grad = noise(x.value.rows(), x.value.cols(), q::name_key(x.name) + std::uint64_t(step), size);
 }
 bool same(const list& a, const list& b) {
   for (std::size_t i = 0; i < a.size(); ++i)
-    if (a[i].value.size() > 0 && std::memcmp(a[i].value.data(), b[i].value.data(), sizeof(float) * std::size_t(a[i].value.size())) != 0) return false;
+    if (a[i].value.size() > 0 && std::memcmp(a[i].value.data(), b[i].value.data(),
+                                             sizeof(float) * std::size_t(a[i].value.size())) != 0)
+      return false;
   return true;
 }
 bool finite(const list& p) {
@@ -45,7 +53,9 @@ bool finite(const list& p) {
 }
 /// Preconditioners that are recomputed within a few steps, so that the laws meet them.
 q::any_optimizer<float> quick(const std::string& name, const std::string& more = {}) {
-  std::string extra = name == "shampoo" || name == "soap" ? "frequency=2" : name == "shampoo_google" ? "root_steps=2" : "";
+  std::string extra = name == "shampoo" || name == "soap" ? "frequency=2"
+                      : name == "shampoo_google"          ? "root_steps=2"
+                                                          : "";
   if (name == "shampoo") extra += ",start=2";
   return q::make_optimizer<float>(name, extra + "," + more);
 }
@@ -64,7 +74,7 @@ TEST_CASE("optimizers: resume at any step, any executor and any order give the s
       gradients(p, t);
       const list before = p;
       straight.step(p, 1 - 0.1 * t);
-      for (std::size_t i = 0; i < p.size(); ++i) CHECK(before[i].grad == p[i].grad);   // never written
+      for (std::size_t i = 0; i < p.size(); ++i) CHECK(before[i].grad == p[i].grad);  // never written
       along.push_back(p);
       saved.push_back(straight.save());
     }
@@ -105,7 +115,8 @@ TEST_CASE("optimizers: huge, tiny and rank-deficient gradients stay finite", "[o
   for (const auto& name : q::optimizer_names()) {
     INFO(name);
     for (double size : {1e-30, 1e-15, 1e15}) {
-      if (size > 1 && (name == "sgd" || name == "shampoo_google")) continue;   // their step is as long as the gradient
+      if (size > 1 && (name == "sgd" || name == "shampoo_google"))
+        continue;  // their step is as long as the gradient
       auto o = quick(name);
       list p = network();
       for (int t = 0; t < 5; ++t) gradients(p, t, size), o.step(p);
@@ -139,7 +150,7 @@ TEST_CASE("optimizers: a non-finite gradient is named and leaves everything unto
       CHECK(same(p, r));
       for (int t = 2; t < 5; ++t) gradients(p, t), o.step(p), gradients(r, t), twin.step(r);
       CHECK(same(p, r));
-      auto carry = quick(name);   // without skipping it goes through and shows, but ends
+      auto carry = quick(name);  // without skipping it goes through and shows, but ends
       list s = network();
       gradients(s, 0);
       s[0].grad(0, 0) = bad;
@@ -150,7 +161,9 @@ TEST_CASE("optimizers: a non-finite gradient is named and leaves everything unto
 TEST_CASE("optimizers: the transposed problem has the transposed update", "[optim]") {
   for (const std::string name : {"muon", "shampoo", "soap", "psgd_white", "scion"}) {
     INFO(name);
-    const std::string more = name == "muon" ? "gain=match_rms" : name == "scion" ? "max_gain=true,normalized=0,norm=spectral" : "";
+    const std::string more = name == "muon"    ? "gain=match_rms"
+                             : name == "scion" ? "max_gain=true,normalized=0,norm=spectral"
+                                               : "";
     auto a = quick(name, more), b = quick(name, more);
     list p{{"w", noise(6, 6, 1), {}, q::role::hidden}}, r = p;
     r[0].value.transposeInPlace();
@@ -159,7 +172,7 @@ TEST_CASE("optimizers: the transposed problem has the transposed update", "[opti
       r[0].grad = p[0].grad.transpose();
       a.step(p), b.step(r);
     }
-    const float tolerance = name == "psgd_white" ? 2e-2f : 1e-4f;   // its probes are drawn in memory order
+    const float tolerance = name == "psgd_white" ? 2e-2f : 1e-4f;  // its probes are drawn in memory order
     CHECK((p[0].value - r[0].value.transpose()).norm() < tolerance * p[0].value.norm());
   }
 }
@@ -197,7 +210,9 @@ TEST_CASE("optimizers: misuse is refused with names", "[optim]") {
   CHECK_THROWS_WITH(same_settings.restore(saved, p), Catch::Contains("hidden/x"));
   CHECK(same_settings.steps() == 0);
   CHECK_THROWS_WITH(q::make_optimizer<float>("muo"), Catch::Contains("sgd, adamw"));
-  CHECK_THROWS_WITH(q::make_optimizer<float>("muon", "momentun=1"), Catch::Contains("has no setting 'momentun'; it has lr"));
+  CHECK_THROWS_WITH(q::make_optimizer<float>("muon", "momentun=1"),
+                    Catch::Contains("has no setting 'momentun'; it has lr"));
   CHECK_THROWS_WITH(q::make_optimizer<float>("muon", "vec.lr=1"), Catch::Contains("no group 'vec'"));
-  CHECK_THROWS_WITH(q::make_optimizer<float>("adamw", "decay=none"), Catch::Contains("scheduled, independent"));
+  CHECK_THROWS_WITH(q::make_optimizer<float>("adamw", "decay=none"),
+                    Catch::Contains("scheduled, independent"));
 }

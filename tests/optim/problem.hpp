@@ -1,5 +1,6 @@
 #pragma once
-// The shared test problems of the optimizer goldens: parameters, gradients, noise. See tests/data/optim/README.md.
+// The shared test problems of the optimizer goldens: parameters, gradients, noise. See
+// tests/data/optim/README.md.
 #include <quench/optim/param.hpp>
 
 #include <nlohmann/json.hpp>
@@ -18,7 +19,9 @@ namespace q = quench;
 /// 64-bit linear congruential generator of the goldens.
 struct lcg {
   std::uint64_t s;
-  std::uint32_t next() { return std::uint32_t((s = s * 6364136223846793005ull + 1442695040888963407ull) >> 32); }
+  std::uint32_t next() {
+    return std::uint32_t((s = s * 6364136223846793005ull + 1442695040888963407ull) >> 32);
+  }
   int i8() { return int(next() >> 24) - 128; }
   double unif() { return double(next() >> 8) / 16777216.0; }
   double gauss4() {
@@ -28,7 +31,9 @@ struct lcg {
   }
 };
 
-struct shape { q::index rows, cols; };
+struct shape {
+  q::index rows, cols;
+};
 
 /// Numbers of one set of parameters, regenerated from the seed (every one is exact in float).
 struct problem_set {
@@ -36,7 +41,8 @@ struct problem_set {
   std::vector<std::map<std::string, q::matrix<double>>> grads;
 };
 
-inline problem_set generate(const std::vector<std::pair<std::string, shape>>& tensors, std::uint64_t seed, bool closed_loop) {
+inline problem_set generate(const std::vector<std::pair<std::string, shape>>& tensors, std::uint64_t seed,
+                            bool closed_loop) {
   problem_set p;
   lcg r{seed};
   std::map<std::string, std::vector<std::array<int, 2>>> directions;
@@ -58,7 +64,8 @@ inline problem_set generate(const std::vector<std::pair<std::string, shape>>& te
     if (s.rows > 1) directions[name] = pairs(s.cols);
   if (closed_loop) {
     for (const auto& [name, s] : tensors) p.target[name] = fill(s, [&](q::index) { return r.i8() / 64.0; });
-    for (const auto& [name, s] : tensors) p.h[name] = fill(s, [&](q::index) { return std::ldexp(1.0, int(r.next() >> 30) - 2); });
+    for (const auto& [name, s] : tensors)
+      p.h[name] = fill(s, [&](q::index) { return std::ldexp(1.0, int(r.next() >> 30) - 2); });
   }
   for (int t = 0; t < 25; ++t) {
     std::map<std::string, q::matrix<double>> g;
@@ -82,7 +89,8 @@ inline problem_set generate(const std::vector<std::pair<std::string, shape>>& te
 }
 
 inline const problem_set& small_set() {
-  static const problem_set p = generate({{"W", {12, 8}}, {"V", {5, 16}}, {"b", {1, 8}}, {"S", {8, 8}}}, 20240607, true);
+  static const problem_set p =
+      generate({{"W", {12, 8}}, {"V", {5, 16}}, {"b", {1, 8}}, {"S", {8, 8}}}, 20240607, true);
   return p;
 }
 inline const problem_set& big_set() {
@@ -108,12 +116,14 @@ struct instance {
   explicit instance(const std::string& problem)
       : set(problem == "big" ? &big_set() : &small_set()), closed(problem.starts_with("quad")) {
     for (const auto& n : names_in(problem))
-      params.push_back({n, set->params0.at(n).template cast<T>(), {}, n == "b" ? q::role::vector : q::role::hidden});
+      params.push_back(
+          {n, set->params0.at(n).template cast<T>(), {}, n == "b" ? q::role::vector : q::role::hidden});
   }
   void fill_gradients(int step) {  // 0-based
     for (auto& p : params) {
       if (closed) {
-        const q::matrix<T> h = set->h.at(p.name).template cast<T>(), target = set->target.at(p.name).template cast<T>();
+        const q::matrix<T> h = set->h.at(p.name).template cast<T>(),
+                           target = set->target.at(p.name).template cast<T>();
         p.grad = h.cwiseProduct(p.value - target);
       } else {
         p.grad = set->grads[std::size_t(step)].at(p.name).template cast<T>();

@@ -23,15 +23,16 @@ q::matrix<double> spd(q::index n, double kappa, std::uint64_t seed) {
   return u * lambda.asDiagonal() * u.transpose();
 }
 
-/// Final over first value of |X E Y|^2 / 2, E = W - target, 24 x 16, with X and Y of condition 30 (so X^T X and Y Y^T of
-/// 900), 300 steps, linear decay to 0.
+/// Final over first value of |X E Y|^2 / 2, E = W - target, 24 x 16, with X and Y of condition 30 (so X^T X
+/// and Y Y^T of 900), 300 steps, linear decay to 0.
 double end_of(const std::string& name, const std::string& settings, double lr) {
   static const q::matrix<double> a = spd(24, 900, 1), b = spd(16, 900, 2);
   const q::random_stream r(3, 0);
   q::matrix<double> target(24, 16);
   for (q::index i = 0; i < target.size(); ++i) target.data()[i] = r.normal(std::uint64_t(i));
   q::basic_param_list<double> p{{"w", q::matrix<double>::Zero(24, 16), {}, q::role::hidden}};
-  auto o = q::make_optimizer<double>(name, settings + (settings.empty() ? "" : ",") + "weight_decay=0,lr=" + q::setting_text(lr));
+  auto o = q::make_optimizer<double>(
+      name, settings + (settings.empty() ? "" : ",") + "weight_decay=0,lr=" + q::setting_text(lr));
   const q::schedule s{.kind = q::schedule_kind::linear, .steps = 300};
   const auto loss = [&] {
     const q::matrix<double> e = p[0].value - target;
@@ -60,9 +61,15 @@ TEST_CASE("the Kronecker quadratic: matrix methods end ten times below AdamW", "
   const double adamw = best_of("adamw");
   INFO("adamw " << adamw);
   CHECK(adamw < 1e-2);
-  for (const auto& [name, settings] : std::vector<std::pair<std::string, std::string>>{
-           {"muon", "momentum=0.9"}, {"normuon", "momentum=0.9"}, {"scion", ""}, {"shampoo", "beta1=0.9,frequency=1"},
-           {"shampoo_google", ""}, {"soap", "beta1=0.9"}, {"psgd", ""}, {"psgd_white", ""}}) {
+  for (const auto& [name, settings] :
+       std::vector<std::pair<std::string, std::string>>{{"muon", "momentum=0.9"},
+                                                        {"normuon", "momentum=0.9"},
+                                                        {"scion", ""},
+                                                        {"shampoo", "beta1=0.9,frequency=1"},
+                                                        {"shampoo_google", ""},
+                                                        {"soap", "beta1=0.9"},
+                                                        {"psgd", ""},
+                                                        {"psgd_white", ""}}) {
     const double end = best_of(name, settings);
     INFO(name << " " << end);
     if (std::getenv("QUENCH_SHOW")) WARN(name << ": " << end << "  (adamw " << adamw << ")");

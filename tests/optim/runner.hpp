@@ -28,8 +28,8 @@ inline std::vector<fs::path> trajectory_files() {
   std::vector<fs::path> out;
   for (const auto& e : fs::directory_iterator(folder())) {
     const std::string name = e.path().filename().string();
-    if (e.path().extension() == ".json" && name != "problem.json" && name != "schedules.json" && name != "verification.json" &&
-        !name.starts_with("functions"))
+    if (e.path().extension() == ".json" && name != "problem.json" && name != "schedules.json" &&
+        name != "verification.json" && !name.starts_with("functions"))
       out.push_back(e.path());
   }
   std::sort(out.begin(), out.end());
@@ -40,8 +40,8 @@ inline std::vector<fs::path> trajectory_files() {
 inline double tolerance(const std::string& file, const std::string& name) {
   if (file.starts_with("muon_bf16")) return name.starts_with("track3") ? 5e-3 : 5e-2;
   if (file.find("f64mixed") != file.npos) return 2e-5;  // upstream's eigh and QR ran in float32
-  // The first basis comes from the gradient it rotates: entries off the diagonal are rounding noise of LAPACK's
-  // eigenvectors over eps 1e-8 (tests/data/optim/README.md).
+  // The first basis comes from the gradient it rotates: entries off the diagonal are rounding noise of
+  // LAPACK's eigenvectors over eps 1e-8 (tests/data/optim/README.md).
   if (file == "shampoo_meta_2.f64.json" && name == "soap_eigh_sq") return 2e-8;
   if (file.find(".f64") != file.npos) return 1e-9;
   if (file.starts_with("soap") && name.find("injected_f2") != name.npos) return 1e-4;
@@ -83,7 +83,8 @@ double run(const std::string& file, const json& c, configurer<T> configure) {
     swa.add(at.params);
     const std::string step = std::to_string(t + 1);
     if (!c["checkpoints"].contains(step)) continue;
-    const auto averaged = s.average == "swa_uniform" ? swa.value() : ema.value(), evaluated = optimizer.evaluation(at.params);
+    const auto averaged = s.average == "swa_uniform" ? swa.value() : ema.value(),
+               evaluated = optimizer.evaluation(at.params);
     for (const auto& [name, values] : c["checkpoints"][step].items()) {
       const bool eval = name.ends_with("_eval"), average = name.ends_with("_avg");
       const std::string base = eval || average ? name.substr(0, name.rfind('_')) : name;
@@ -93,7 +94,8 @@ double run(const std::string& file, const json& c, configurer<T> configure) {
       REQUIRE(p != list.end());
       REQUIRE(std::size_t(p->value.size()) == values.size());
       for (q::index i = 0; i < p->value.size(); ++i) {
-        const double error = std::abs(double(p->value.data()[i]) - double(T(values[std::size_t(i)].template get<double>())));
+        const double error =
+            std::abs(double(p->value.data()[i]) - double(T(values[std::size_t(i)].template get<double>())));
         worst = error <= worst ? worst : error;  // NaN stays
         ++compared;
       }

@@ -25,7 +25,8 @@ void clip(q::basic_param_list<T>& params, double max_norm, double order) {
   for (auto& p : params) p.grad *= T(c);
 }
 
-/// Replaces SOAP's bases after the first step by those of the case ({parameter: [rows' basis, columns' basis]}).
+/// Replaces SOAP's bases after the first step by those of the case ({parameter: [rows' basis, columns'
+/// basis]}).
 template <class T>
 void inject(q::any_optimizer<T>& optimizer, const json& bases) {
   optimizer.visit_state([&](const std::string& name, q::state_ref part) {

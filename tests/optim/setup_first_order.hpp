@@ -1,5 +1,6 @@
 #pragma once
-// Golden files of elementwise rules, Muon and Scion. Files that no other family claims land here, and fail when unknown.
+// Golden files of elementwise rules, Muon and Scion. Files that no other family claims land here, and fail
+// when unknown.
 #include "setup.hpp"
 
 namespace golden {
@@ -15,12 +16,18 @@ setup<T> configure_first_order(const std::string& file, const json& c, lcg&) {
     s.groups.push_back({"rest", {}, std::move(other)});
   };
   s.declining = c.value("note", std::string()).find("(1-t/32)") != std::string::npos;
-  if (kind == "sgd") everywhere<T>(s, sgd_of(h));
-  else if (kind == "adam") everywhere<T>(s, adam_of(h, q::adam()));
-  else if (kind == "adamw") everywhere<T>(s, adam_of(h, torch_adamw()));
-  else if (kind == "adamc") s.declining = true, everywhere<T>(s, adamc_of(h));
-  else if (kind == "lion" || kind == "lion_lucidrains") everywhere<T>(s, lion_of(h));
-  else if (kind == "signsgd_plainlm") everywhere<T>(s, signum_of(h));
+  if (kind == "sgd")
+    everywhere<T>(s, sgd_of(h));
+  else if (kind == "adam")
+    everywhere<T>(s, adam_of(h, q::adam()));
+  else if (kind == "adamw")
+    everywhere<T>(s, adam_of(h, torch_adamw()));
+  else if (kind == "adamc")
+    s.declining = true, everywhere<T>(s, adamc_of(h));
+  else if (kind == "lion" || kind == "lion_lucidrains")
+    everywhere<T>(s, lion_of(h));
+  else if (kind == "signsgd_plainlm")
+    everywhere<T>(s, signum_of(h));
   else if (kind == "clip_grad_norm") {
     h.into("max_norm", s.clip).into("norm_type", s.clip_order);
     q::sgd r;
@@ -33,14 +40,18 @@ setup<T> configure_first_order(const std::string& file, const json& c, lcg&) {
   } else if (kind == "schedulefree") {
     everywhere<T>(s, schedule_free_of(h, c.at("name").get<std::string>().starts_with("sgd")));
   } else if (kind == "muon_kj" && h.has("muon")) {
-    beside(muon_of(h.sub("muon"), jordan()), adam_of(h.sub("adam"), q::adamw{.lr = 3e-4, .eps = 1e-10, .weight_decay = 0}));
+    beside(muon_of(h.sub("muon"), jordan()),
+           adam_of(h.sub("adam"), q::adamw{.lr = 3e-4, .eps = 1e-10, .weight_decay = 0}));
   } else if (kind == "muon_kj") {
     everywhere<T>(s, muon_of(h, jordan()));
   } else if (kind == "muon_moonlight") {
     q::muon r = jordan();
     r.sum = true, r.gain = q::polar_gain::match_rms, r.lr = 1e-3, r.weight_decay = 0.1;
     q::adamw aux{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .eps_corrected = false};
-    h.into("lr", aux.lr).into("wd", aux.weight_decay).betas("adamw_betas", aux.beta1, aux.beta2).into("adamw_eps", aux.eps);
+    h.into("lr", aux.lr)
+        .into("wd", aux.weight_decay)
+        .betas("adamw_betas", aux.beta1, aux.beta2)
+        .into("adamw_eps", aux.eps);
     beside(muon_of(h, r), aux);
   } else if (kind == "muon_torch") {
     q::muon r{.lr = 1e-3, .weight_decay = 0.1, .polar = {.scaling = q::polar_scaling::maximum_eps}};
@@ -61,7 +72,8 @@ setup<T> configure_first_order(const std::string& file, const json& c, lcg&) {
     everywhere<T>(s, muon_of(h, h.text("variant") == "kj" ? jordan() : track3()));
   } else if (kind == "scion") {
     const bool light = c.at("name").get<std::string>().starts_with("scionlight");
-    for (const auto& [name, group] : h.raw("groups").items()) s.groups.push_back({name, called<T>(name), scion_of(group, h, light)});
+    for (const auto& [name, group] : h.raw("groups").items())
+      s.groups.push_back({name, called<T>(name), scion_of(group, h, light)});
     h.done();
   } else {
     unknown(file);

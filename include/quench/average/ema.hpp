@@ -11,9 +11,10 @@ struct ema_options {
   bool debias = false;  ///< start from zero and divide by 1 - decay^k; otherwise the first update copies
 };
 
-/// `decay` in [0, 1). After k updates with weights w_1 ... w_k the value is sum_i decay^(k-i) (1 - decay) w_i, with the
-/// first term's share raised to decay^(k-1) (copying), or all divided by 1 - decay^k (`debias`). One update gives w_1
-/// exactly either way. For a horizon of h steps take 1 - 1/h; when added every n steps, decay^n.
+/// `decay` in [0, 1). After k updates with weights w_1 ... w_k the value is sum_i decay^(k-i) (1 - decay)
+/// w_i, with the first term's share raised to decay^(k-1) (copying), or all divided by 1 - decay^k
+/// (`debias`). One update gives w_1 exactly either way. For a horizon of h steps take 1 - 1/h; when added
+/// every n steps, decay^n.
 template <class T = float>
 class ema {
  public:
@@ -42,7 +43,7 @@ class ema {
   std::int64_t count_ = 0;
   detail::running_mean<T> mean_;
 };
-ema(double) -> ema<float>;
-ema(float) -> ema<float>;
+ema(double)->ema<float>;
+ema(float)->ema<float>;
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

@@ -11,19 +11,24 @@ class running_mean {
  public:
   void prepare(const basic_param_list<T>& p, const char* who) {
     if (mean_.empty())
-      for (const auto& x : p) mean_.push_back({x.name, matrix<double>::Zero(x.value.rows(), x.value.cols()), {}, x.kind});
-    expects(mean_.size() == p.size(), "{}: the list must keep its {} parameters, has {}", who, mean_.size(), p.size());
+      for (const auto& x : p)
+        mean_.push_back({x.name, matrix<double>::Zero(x.value.rows(), x.value.cols()), {}, x.kind});
+    expects(mean_.size() == p.size(), "{}: the list must keep its {} parameters, has {}", who, mean_.size(),
+            p.size());
     for (std::size_t i = 0; i < p.size(); ++i)
-      expects(mean_[i].name == p[i].name && mean_[i].value.rows() == p[i].value.rows() && mean_[i].value.cols() == p[i].value.cols(),
-              "{}: parameter {} must stay '{}' of {} x {}, is '{}' of {} x {}", who, i, mean_[i].name, mean_[i].value.rows(),
-              mean_[i].value.cols(), p[i].name, p[i].value.rows(), p[i].value.cols());
+      expects(mean_[i].name == p[i].name && mean_[i].value.rows() == p[i].value.rows() &&
+                  mean_[i].value.cols() == p[i].value.cols(),
+              "{}: parameter {} must stay '{}' of {} x {}, is '{}' of {} x {}", who, i, mean_[i].name,
+              mean_[i].value.rows(), mean_[i].value.cols(), p[i].name, p[i].value.rows(), p[i].value.cols());
   }
   /// mean += share (p - mean); share 1 copies exactly.
   void move_towards(const basic_param_list<T>& p, double share, const char* who) {
     prepare(p, who);
     for (std::size_t i = 0; i < p.size(); ++i) {
-      if (share == 1) mean_[i].value = p[i].value.template cast<double>();
-      else mean_[i].value += share * (p[i].value.template cast<double>() - mean_[i].value);
+      if (share == 1)
+        mean_[i].value = p[i].value.template cast<double>();
+      else
+        mean_[i].value += share * (p[i].value.template cast<double>() - mean_[i].value);
     }
   }
   basic_param_list<T> value(double factor = 1) const {
@@ -39,4 +44,4 @@ class running_mean {
   basic_param_list<double> mean_;
 };
 
-}  // namespace quench::detail
+}  // namespace quench::inline QUENCH_ISA::detail

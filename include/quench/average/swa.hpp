@@ -1,5 +1,6 @@
 #pragma once
-/// \file  Stochastic weight averaging (Izmailov et al. 2018): the uniform mean of everything added, a += (w - a) / n.
+/// \file  Stochastic weight averaging (Izmailov et al. 2018): the uniform mean of everything added, a += (w -
+/// a) / n.
 #include <quench/average/mean.hpp>
 
 namespace quench::inline QUENCH_ISA {
@@ -24,4 +25,4 @@ class swa {
   detail::running_mean<T> mean_;
 };
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

@@ -1,6 +1,6 @@
 #pragma once
-/// \file  Symmetric eigendecomposition that reports instead of spinning: non-finite input is refused, entries are scaled
-/// to at most 1 first, and a float failure is tried again in double.
+/// \file  Symmetric eigendecomposition that reports instead of spinning: non-finite input is refused, entries
+/// are scaled to at most 1 first, and a float failure is tried again in double.
 #include <quench/core/error.hpp>
 #include <quench/core/matrix.hpp>
 
@@ -10,7 +10,8 @@
 
 namespace quench::inline QUENCH_ISA {
 
-/// a = vectors diag(values) vectors^T; values ascend. `ok` is false (and the rest empty) for NaN, Inf, or no convergence.
+/// a = vectors diag(values) vectors^T; values ascend. `ok` is false (and the rest empty) for NaN, Inf, or no
+/// convergence.
 template <class T>
 struct eigen_system {
   matrix<T> vectors;
@@ -18,8 +19,8 @@ struct eigen_system {
   bool ok = false;
 };
 
-/// Only the lower triangle of the square matrix `a` is read. Finite for zero, rank-deficient, 1e-30 and 1e30 sized input.
-/// O(n^3), about 25 n^3 flops.
+/// Only the lower triangle of the square matrix `a` is read. Finite for zero, rank-deficient, 1e-30 and 1e30
+/// sized input. O(n^3), about 25 n^3 flops.
 template <class T>
 eigen_system<T> symmetric_eigen(const matrix<T>& a) {
   expects(a.rows() == a.cols(), "symmetric_eigen: a must be square, is {} x {}", a.rows(), a.cols());
@@ -41,7 +42,8 @@ eigen_system<T> symmetric_eigen(const matrix<T>& a) {
   }
   int exponent = 0;
   std::frexp(top, &exponent);
-  scaled = scaled.unaryExpr([exponent](T x) { return std::ldexp(x, -exponent); });  // exact: a rounded division would cost digits
+  scaled = scaled.unaryExpr(
+      [exponent](T x) { return std::ldexp(x, -exponent); });  // exact: a rounded division would cost digits
   const Eigen::Tridiagonalization<dense> tri(scaled);
   Eigen::SelfAdjointEigenSolver<dense> solver;
   const Eigen::Matrix<T, Eigen::Dynamic, 1> diagonal = tri.diagonal(), below = tri.subDiagonal();
@@ -59,4 +61,4 @@ eigen_system<T> symmetric_eigen(const matrix<T>& a) {
   return out;
 }
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

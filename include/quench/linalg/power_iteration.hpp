@@ -1,6 +1,6 @@
 #pragma once
-/// \file  The largest eigenvalue of a symmetric positive semidefinite matrix: power iteration (von Mises 1929), and the
-/// one-step lower bound that preconditioned methods normalise by (Li, psgd_torch).
+/// \file  The largest eigenvalue of a symmetric positive semidefinite matrix: power iteration (von Mises
+/// 1929), and the one-step lower bound that preconditioned methods normalise by (Li, psgd_torch).
 #include <quench/core/error.hpp>
 #include <quench/core/matrix.hpp>
 
@@ -9,12 +9,17 @@
 
 namespace quench::inline QUENCH_ISA {
 
-struct power_result { double value = 0; int iterations = 0; };
+struct power_result {
+  double value = 0;
+  int iterations = 0;
+};
 
-/// Rayleigh quotients from `start` (n x 1, overwritten by the vector) until two agree within `tolerance`, at most
-/// `max_iterations`. 0 for a zero matrix; NaN for NaN. Scale the matrix yourself if its square may overflow.
+/// Rayleigh quotients from `start` (n x 1, overwritten by the vector) until two agree within `tolerance`, at
+/// most `max_iterations`. 0 for a zero matrix; NaN for NaN. Scale the matrix yourself if its square may
+/// overflow.
 template <class T>
-power_result power_iteration(const matrix<T>& a, matrix<T>& start, double tolerance = 1e-6, int max_iterations = 100) {
+power_result power_iteration(const matrix<T>& a, matrix<T>& start, double tolerance = 1e-6,
+                             int max_iterations = 100) {
   expects(a.rows() == a.cols() && start.rows() == a.rows() && start.cols() == 1,
           "power_iteration: start must be {} x 1, is {} x {}", a.rows(), start.rows(), start.cols());
   power_result r;
@@ -32,8 +37,8 @@ power_result power_iteration(const matrix<T>& a, matrix<T>& start, double tolera
   return r;
 }
 
-/// A cheap lower bound of the spectral norm of a symmetric matrix: one power step from its longest column, after
-/// scaling by the largest entry. 0 for a zero matrix.
+/// A cheap lower bound of the spectral norm of a symmetric matrix: one power step from its longest column,
+/// after scaling by the largest entry. 0 for a zero matrix.
 template <class T>
 T spectral_norm_bound(const matrix<T>& a) {
   const T top = a.size() == 0 ? T(0) : a.cwiseAbs().template maxCoeff<Eigen::PropagateNaN>();
@@ -47,9 +52,9 @@ T spectral_norm_bound(const matrix<T>& a) {
   return top * ((a / top) * x.transpose()).norm();
 }
 
-/// A tighter lower bound from a few probes (rows of `v`, k x n, any noise): they are turned towards the longest row of
-/// `a`, then multiplied by it four times. For symmetric positive semidefinite `a` pass its largest diagonal entry as
-/// `top`, for skew-symmetric `a` its largest entry. 0 for a zero matrix.
+/// A tighter lower bound from a few probes (rows of `v`, k x n, any noise): they are turned towards the
+/// longest row of `a`, then multiplied by it four times. For symmetric positive semidefinite `a` pass its
+/// largest diagonal entry as `top`, for skew-symmetric `a` its largest entry. 0 for a zero matrix.
 template <class T>
 T spectral_norm_bound(matrix<T> a, matrix<T> v, T top) {
   const T tiny = std::numeric_limits<T>::min();
@@ -70,4 +75,4 @@ T spectral_norm_bound(matrix<T> a, matrix<T> v, T top) {
   return top * v.rowwise().norm().maxCoeff();
 }
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

@@ -1,6 +1,6 @@
 #pragma once
-/// \file  Matrix products cut into fixed row panels, so that any executor gives the same bits, and products whose
-/// result is symmetric at half the flops (only the lower panels are computed, then mirrored).
+/// \file  Matrix products cut into fixed row panels, so that any executor gives the same bits, and products
+/// whose result is symmetric at half the flops (only the lower panels are computed, then mirrored).
 #include <quench/core/parallel.hpp>
 
 #include <algorithm>
@@ -9,8 +9,8 @@ namespace quench::inline QUENCH_ISA {
 
 namespace detail {
 
-/// Rows of one panel. Part of the result (Eigen's summation order follows the panel's shape), so never a tuning knob
-/// that depends on threads.
+/// Rows of one panel. Part of the result (Eigen's summation order follows the panel's shape), so never a
+/// tuning knob that depends on threads.
 inline constexpr index product_panel = 128;
 
 inline index panel_count(index rows) { return (rows + product_panel - 1) / product_panel; }
@@ -22,13 +22,16 @@ void mirror_lower(matrix<T>& c) {
   for (index i = 0; i < c.rows(); i += tile)
     for (index j = 0; j <= i; j += tile) {
       const index ni = std::min(tile, c.rows() - i), nj = std::min(tile, c.cols() - j);
-      if (i == j) c.block(i, i, ni, ni).template triangularView<Eigen::StrictlyUpper>() = c.block(i, i, ni, ni).transpose();
-      else c.block(j, i, nj, ni) = c.block(i, j, ni, nj).transpose();
+      if (i == j)
+        c.block(i, i, ni, ni).template triangularView<Eigen::StrictlyUpper>() =
+            c.block(i, i, ni, ni).transpose();
+      else
+        c.block(j, i, nj, ni) = c.block(i, j, ni, nj).transpose();
     }
 }
 
-/// Lower panels of a product that is known to be symmetric; a strip from the top is paired with one from the bottom
-/// so that equal chunks carry equal work.
+/// Lower panels of a product that is known to be symmetric; a strip from the top is paired with one from the
+/// bottom so that equal chunks carry equal work.
 template <class T, class A, class B>
 void symmetric_product(matrix<T>& c, const A& a, const B& b, const executor& run) {
   const index n = a.rows(), strips = panel_count(n);
@@ -57,22 +60,25 @@ void multiply_into(matrix<T>& out, const A& a, const B& b, const executor& run =
   });
 }
 
-/// c = a a^T (n x n for an n x k matrix), exactly symmetric, n^2 k + O(n k) multiply-adds. `c` must not alias `a`.
+/// c = a a^T (n x n for an n x k matrix), exactly symmetric, n^2 k + O(n k) multiply-adds. `c` must not alias
+/// `a`.
 template <class T, class A>
 void gram_into(matrix<T>& c, const A& a, const executor& run = {}) {
   detail::symmetric_product(c, a, a.transpose(), run);
 }
 
-/// c = s s for a symmetric s, exactly symmetric, at half the flops of a general product. `c` must not alias `s`.
+/// c = s s for a symmetric s, exactly symmetric, at half the flops of a general product. `c` must not alias
+/// `s`.
 template <class T>
 void symmetric_square_into(matrix<T>& c, const matrix<T>& s, const executor& run = {}) {
   detail::symmetric_product(c, s, s, run);
 }
 
-/// c = a b for symmetric a and b that commute (powers of one matrix), so that c is symmetric too; half the flops.
+/// c = a b for symmetric a and b that commute (powers of one matrix), so that c is symmetric too; half the
+/// flops.
 template <class T>
 void commuting_product_into(matrix<T>& c, const matrix<T>& a, const matrix<T>& b, const executor& run = {}) {
   detail::symmetric_product(c, a, b, run);
 }
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

@@ -1,12 +1,13 @@
 #pragma once
-/// \file  The driver for groups of rules: steps, non-finite gradients, and state that is visited, saved and restored.
+/// \file  The driver for groups of rules: steps, non-finite gradients, and state that is visited, saved and
+/// restored.
 #include <quench/optim/groups.hpp>
 #include <quench/optim/optimizer.hpp>
 
 namespace quench::inline QUENCH_ISA {
 
-/// What a step did. `nonfinite` names the first parameter whose gradient holds a NaN or an Inf (only looked for with
-/// `skip_nonfinite`); then nothing was written and the step does not count.
+/// What a step did. `nonfinite` names the first parameter whose gradient holds a NaN or an Inf (only looked
+/// for with `skip_nonfinite`); then nothing was written and the step does not count.
 struct step_report {
   bool taken = true;
   std::string nonfinite;
@@ -24,9 +25,10 @@ class any_optimizer {
 
   bool skip_nonfinite = false;  ///< leave everything untouched when any gradient holds a NaN or an Inf
 
-  /// One update of every parameter that a group wants. `params` is the same list, in the same order, at every step.
-  /// `lr_scale` is the schedule's factor on every group's learning rate. The bits do not depend on `run`.
-  /// \throws error naming the parameter when a gradient's shape differs from its value's, or the list changed.
+  /// One update of every parameter that a group wants. `params` is the same list, in the same order, at every
+  /// step. `lr_scale` is the schedule's factor on every group's learning rate. The bits do not depend on
+  /// `run`. \throws error naming the parameter when a gradient's shape differs from its value's, or the list
+  /// changed.
   step_report step(basic_param_list<T>& params, double lr_scale = 1, const executor& run = {}) {
     prepare(params);
     for (const auto& p : params)
@@ -53,11 +55,13 @@ class any_optimizer {
   }
 
   const std::string& name() const { return name_; }
-  /// Every setting of every group, "lr=0.02,...,aux.lr=0.003,...": `make_optimizer(name(), settings())` is the same again.
+  /// Every setting of every group, "lr=0.02,...,aux.lr=0.003,...": `make_optimizer(name(), settings())` is
+  /// the same again.
   std::string settings() const {
     std::string out = groups_.front().rule.settings();
     for (std::size_t g = 1; g < groups_.size(); ++g)
-      for (const auto& [key, value] : parse_settings(groups_[g].rule.settings())) out += ',' + groups_[g].name + '.' + key + '=' + value;
+      for (const auto& [key, value] : parse_settings(groups_[g].rule.settings()))
+        out += ',' + groups_[g].name + '.' + key + '=' + value;
     return out + ",skip_nonfinite=" + setting_text(skip_nonfinite);
   }
   double lr() const { return groups_.front().rule.lr(); }
@@ -69,24 +73,30 @@ class any_optimizer {
     return g < groups_.size() ? groups_[g].name : std::string();
   }
 
-  /// `params` with the weights to evaluate and store: equal to the values except under rules that train at another point
-  /// than they evaluate (schedule-free). Gradients are left out.
+  /// `params` with the weights to evaluate and store: equal to the values except under rules that train at
+  /// another point than they evaluate (schedule-free). Gradients are left out.
   basic_param_list<T> evaluation(const basic_param_list<T>& params) const {
     basic_param_list<T> out;
     for (std::size_t i = 0; i < params.size(); ++i) {
       const bool known = i < slots_.size() && slots_[i].state;
-      out.push_back({params[i].name, known ? groups_[slots_[i].group].rule.evaluation(params[i], *slots_[i].state) : params[i].value,
-                     {}, params[i].kind});
+      out.push_back(
+          {params[i].name,
+           known ? groups_[slots_[i].group].rule.evaluation(params[i], *slots_[i].state) : params[i].value,
+           {},
+           params[i].kind});
     }
     return out;
   }
 
-  /// Creates the state of every parameter (a step does so by itself); needed before visiting a fresh optimizer.
+  /// Creates the state of every parameter (a step does so by itself); needed before visiting a fresh
+  /// optimizer.
   void prepare(const basic_param_list<T>& params) {
     if (slots_.empty()) slots_ = fresh(params);
-    expects(slots_.size() == params.size(), "any_optimizer: the list must keep its {} parameters, has {}", slots_.size(), params.size());
+    expects(slots_.size() == params.size(), "any_optimizer: the list must keep its {} parameters, has {}",
+            slots_.size(), params.size());
     for (std::size_t i = 0; i < params.size(); ++i)
-      expects(slots_[i].name == params[i].name, "any_optimizer: parameter {} must stay '{}', is '{}'", i, slots_[i].name, params[i].name);
+      expects(slots_[i].name == params[i].name, "any_optimizer: parameter {} must stay '{}', is '{}'", i,
+              slots_[i].name, params[i].name);
   }
 
   /// f("<parameter>/<part>", part) for all state, in a fixed order; parts may be read and written.
@@ -103,22 +113,25 @@ class any_optimizer {
     visit_state([&](const std::string& name, state_ref part) { a.entries.push_back({name, copy_of(part)}); });
     return a;
   }
-  /// Continues from `a` with the same bits. \throws error naming the first difference (rule, settings, a part's name,
-  /// type or shape); this optimizer is then as it was.
+  /// Continues from `a` with the same bits. \throws error naming the first difference (rule, settings, a
+  /// part's name, type or shape); this optimizer is then as it was.
   void restore(const state_archive& a, const basic_param_list<T>& params) {
     expects(a.rule == name_, "any_optimizer::restore: saved by '{}', this is '{}'", a.rule, name_);
-    expects(a.settings == settings(), "any_optimizer::restore: saved with settings '{}', this has '{}'", a.settings, settings());
+    expects(a.settings == settings(), "any_optimizer::restore: saved with settings '{}', this has '{}'",
+            a.settings, settings());
     auto slots = fresh(params);
     std::size_t k = 0;
     visit(slots, [&](const std::string& name, state_ref part) {
       expects(k < a.entries.size(), "any_optimizer::restore: '{}' is missing from the saved state", name);
       const state_entry& e = a.entries[k++];
-      expects(e.name == name, "any_optimizer::restore: expected '{}', the saved state has '{}'", name, e.name);
+      expects(e.name == name, "any_optimizer::restore: expected '{}', the saved state has '{}'", name,
+              e.name);
       const std::string want = kind_of(copy_of(part)), have = kind_of(e.value);
       expects(want == have, "any_optimizer::restore: '{}' must be {}, is {}", name, want, have);
       std::visit([&](auto* p) { *p = std::get<std::remove_reference_t<decltype(*p)>>(e.value); }, part);
     });
-    expects(k == a.entries.size(), "any_optimizer::restore: the saved state has {} parts, this needs {}", a.entries.size(), k);
+    expects(k == a.entries.size(), "any_optimizer::restore: the saved state has {} parts, this needs {}",
+            a.entries.size(), k);
     slots_ = std::move(slots);
     step_ = a.step;
   }
@@ -154,4 +167,4 @@ class any_optimizer {
   std::int64_t step_ = 0;
 };
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

@@ -15,8 +15,8 @@ struct clip_result {
   bool finite() const { return std::isfinite(norm); }
 };
 
-/// sqrt of the sum of squares of every entry of every gradient, summed in double, row by row: the result depends only
-/// on the values. NaN and Inf give NaN or Inf.
+/// sqrt of the sum of squares of every entry of every gradient, summed in double, row by row: the result
+/// depends only on the values. NaN and Inf give NaN or Inf.
 template <class T>
 double global_norm(const basic_param_list<T>& params) {
   double total = 0;
@@ -33,9 +33,9 @@ double global_norm(const basic_param_list<T>& params) {
   return std::sqrt(total);
 }
 
-/// Scales the gradients of `params`, in place, so that their global norm is at most about `max_norm` (> 0). This is the
-/// caller's explicit wish: no rule writes a gradient. A non-finite norm leaves every gradient as it is and returns
-/// coefficient 0, so that the caller can skip the step.
+/// Scales the gradients of `params`, in place, so that their global norm is at most about `max_norm` (> 0).
+/// This is the caller's explicit wish: no rule writes a gradient. A non-finite norm leaves every gradient as
+/// it is and returns coefficient 0, so that the caller can skip the step.
 template <class T>
 clip_result clip_gradients(basic_param_list<T>& params, double max_norm) {
   expects(max_norm > 0, "clip_gradients: max_norm must be > 0, is {}", max_norm);
@@ -60,4 +60,4 @@ double max_abs_gradient(const basic_param_list<T>& params) {
   return top;
 }
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

@@ -1,6 +1,6 @@
 #pragma once
-/// \file  The weight decays in use: AdamW's (Loshchilov & Hutter 2019), AdamLH's independent one (Schaipp 2024), AdamC's
-/// corrected one (Defazio 2025, arXiv 2506.02285), and L2 coupled into the gradient.
+/// \file  The weight decays in use: AdamW's (Loshchilov & Hutter 2019), AdamLH's independent one (Schaipp
+/// 2024), AdamC's corrected one (Defazio 2025, arXiv 2506.02285), and L2 coupled into the gradient.
 #include <quench/core/config.hpp>
 
 #include <array>
@@ -22,11 +22,15 @@ constexpr auto names_of(std::type_identity<decay_kind>) {
 /// Share of a weight removed at this step (0 for coupled decay).
 constexpr double decay_share(decay_kind kind, double lr, double scale, double weight_decay) {
   switch (kind) {
-    case decay_kind::scheduled: return lr * scale * weight_decay;
-    case decay_kind::independent: return scale * weight_decay;
-    case decay_kind::corrected: return lr * scale * scale * weight_decay;
-    default: return 0;
+    case decay_kind::scheduled:
+      return lr * scale * weight_decay;
+    case decay_kind::independent:
+      return scale * weight_decay;
+    case decay_kind::corrected:
+      return lr * scale * scale * weight_decay;
+    default:
+      return 0;
   }
 }
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

@@ -11,10 +11,14 @@ namespace quench::inline QUENCH_ISA {
 constexpr bool name_matches(std::string_view name, std::string_view pattern) {
   std::size_t n = 0, p = 0, star = pattern.npos, from = 0;
   while (n < name.size()) {
-    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n]) && pattern[p] != '*') ++n, ++p;
-    else if (p < pattern.size() && pattern[p] == '*') star = p++, from = n;
-    else if (star != pattern.npos) p = star + 1, n = ++from;
-    else return false;
+    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == name[n]) && pattern[p] != '*')
+      ++n, ++p;
+    else if (p < pattern.size() && pattern[p] == '*')
+      star = p++, from = n;
+    else if (star != pattern.npos)
+      p = star + 1, n = ++from;
+    else
+      return false;
   }
   while (p < pattern.size() && pattern[p] == '*') ++p;
   return p == pattern.size();
@@ -31,15 +35,15 @@ inline auto by_role(std::initializer_list<role> roles) {
 inline auto by_name(std::string pattern) {
   return [pattern = std::move(pattern)](const auto& p) { return name_matches(p.name, pattern); };
 }
-/// Hidden weights that are matrices: at least two rows and two columns. What Muon and its relatives take; 1 x n, n x 1
-/// and 1 x 1 tensors fall through to the auxiliary rule whatever their role says.
+/// Hidden weights that are matrices: at least two rows and two columns. What Muon and its relatives take; 1 x
+/// n, n x 1 and 1 x 1 tensors fall through to the auxiliary rule whatever their role says.
 inline auto hidden_matrices() {
   return [](const auto& p) { return p.kind == role::hidden && p.value.rows() > 1 && p.value.cols() > 1; };
 }
 
-/// One rule with its hyper-parameters, for the parameters it wants. Within a list of groups the first that wants a
-/// parameter takes it. Different learning rates, decays (or none) are different groups with copies of a rule; the
-/// schedule scales them all alike.
+/// One rule with its hyper-parameters, for the parameters it wants. Within a list of groups the first that
+/// wants a parameter takes it. Different learning rates, decays (or none) are different groups with copies of
+/// a rule; the schedule scales them all alike.
 template <class T>
 struct param_group {
   std::string name;
@@ -47,4 +51,4 @@ struct param_group {
   any_rule<T> rule;
 };
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

@@ -1,6 +1,6 @@
 #pragma once
-/// \file  Lion (Chen et al. 2023, arXiv 2302.06675): w -= lr * sign(beta1 m + (1 - beta1) g), then m with beta2; with the
-/// cautious mask of Liang et al. 2024 (arXiv 2411.16085).
+/// \file  Lion (Chen et al. 2023, arXiv 2302.06675): w -= lr * sign(beta1 m + (1 - beta1) g), then m with
+/// beta2; with the cautious mask of Liang et al. 2024 (arXiv 2411.16085).
 #include <quench/optim/decay.hpp>
 #include <quench/optim/rule.hpp>
 
@@ -8,9 +8,9 @@
 
 namespace quench::inline QUENCH_ISA {
 
-/// sign(0) = 0; decay stays outside the sign. `cautious` < 1 multiplies update entries that oppose the gradient by that
-/// factor and rescales by the mean of the factors. `decay` independent is lucidrains' decoupled_weight_decay.
-/// State: one matrix. Any shape.
+/// sign(0) = 0; decay stays outside the sign. `cautious` < 1 multiplies update entries that oppose the
+/// gradient by that factor and rescales by the mean of the factors. `decay` independent is lucidrains'
+/// decoupled_weight_decay. State: one matrix. Any shape.
 struct lion {
   static constexpr std::string_view name = "lion";
   double lr = 1e-4, beta1 = 0.9, beta2 = 0.99, weight_decay = 0, cautious = 1;
@@ -22,7 +22,8 @@ struct lion {
     void entries(auto&& f) { f("m", m); }
   };
   static void settings(auto& r, auto&& f) {
-    f("lr", r.lr), f("beta1", r.beta1), f("beta2", r.beta2), f("weight_decay", r.weight_decay), f("cautious", r.cautious);
+    f("lr", r.lr), f("beta1", r.beta1), f("beta2", r.beta2), f("weight_decay", r.weight_decay),
+        f("cautious", r.cautious);
     f("decay", r.decay);
   }
 
@@ -60,4 +61,4 @@ struct lion {
   }
 };
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

@@ -1,5 +1,6 @@
 #pragma once
-/// \file  The noise of probing methods: a pure function of (seed, parameter's name, step, draw), or the caller's own.
+/// \file  The noise of probing methods: a pure function of (seed, parameter's name, step, draw), or the
+/// caller's own.
 #include <quench/core/matrix.hpp>
 #include <quench/core/random.hpp>
 
@@ -15,15 +16,15 @@ constexpr std::uint64_t name_key(std::string_view name) {
   return h;
 }
 
-/// Where a rule's random numbers come from. By default counter-based, so a result does not depend on threads, order or a
-/// restart. `normal` and `uniform`, when set, are called instead, once a number in row-major order (replaying another
-/// program's generator); such a rule must then run serially.
+/// Where a rule's random numbers come from. By default counter-based, so a result does not depend on threads,
+/// order or a restart. `normal` and `uniform`, when set, are called instead, once a number in row-major order
+/// (replaying another program's generator); such a rule must then run serially.
 struct probe_noise {
   std::uint64_t seed = 0;
   std::function<double()> normal, uniform;
 
-  /// An m x n matrix of zero mean, unit variance entries: the sum of four uniforms, near enough to a normal for probes
-  /// that only need E[v v^T] = I.
+  /// An m x n matrix of zero mean, unit variance entries: the sum of four uniforms, near enough to a normal
+  /// for probes that only need E[v v^T] = I.
   template <class T>
   matrix<T> draw(index m, index n, std::string_view name, std::int64_t step, std::uint64_t number) const {
     matrix<T> out(m, n);
@@ -41,8 +42,9 @@ struct probe_noise {
   }
   /// Uniform in [0, 1).
   double chance(std::string_view name, std::int64_t step, std::uint64_t number) const {
-    return uniform ? uniform() : random_stream(seed ^ name_key(name), std::uint64_t(step) * 64 + number).uniform(0);
+    return uniform ? uniform()
+                   : random_stream(seed ^ name_key(name), std::uint64_t(step) * 64 + number).uniform(0);
   }
 };
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

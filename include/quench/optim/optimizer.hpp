@@ -14,8 +14,9 @@ namespace quench::inline QUENCH_ISA {
 
 namespace detail {
 
-/// Runs update(i, t) for every i of `work`: large parameters one after another with the executor inside, the others
-/// side by side, dealt to eight equal piles. Updates are independent, so the order cannot change a result.
+/// Runs update(i, t) for every i of `work`: large parameters one after another with the executor inside, the
+/// others side by side, dealt to eight equal piles. Updates are independent, so the order cannot change a
+/// result.
 template <class T, class Update>
 void for_params(const basic_param_list<T>& params, const std::vector<std::size_t>& work, const executor& run,
                 step_info t, Update update) {
@@ -54,8 +55,8 @@ void for_params(const basic_param_list<T>& params, const std::vector<std::size_t
 template <class T>
 void expects_gradient(const basic_param<T>& p, const char* who) {
   expects(p.grad.rows() == p.value.rows() && p.grad.cols() == p.value.cols(),
-          "{}: gradient of '{}' must be {} x {} like its value, is {} x {}", who, p.name, p.value.rows(), p.value.cols(),
-          p.grad.rows(), p.grad.cols());
+          "{}: gradient of '{}' must be {} x {} like its value, is {} x {}", who, p.name, p.value.rows(),
+          p.value.cols(), p.grad.rows(), p.grad.cols());
 }
 
 }  // namespace detail
@@ -65,10 +66,12 @@ void expects_gradient(const basic_param<T>& p, const char* who) {
 ///     optimizer hidden(muon{.lr = 0.02}, [](const param& p) { return p.kind == role::hidden; });
 ///     hidden.step(net, lr_scale);
 ///
-/// For several rules, names known at run time, skipping of non-finite gradients, or saved state: optim/any.hpp.
+/// For several rules, names known at run time, skipping of non-finite gradients, or saved state:
+/// optim/any.hpp.
 template <class Rule, class T = float>
 class optimizer {
-  static_assert(update_rule<Rule, T>, "the rule needs init(const basic_param<T>&) and update(basic_param<T>&, state&, step_info)");
+  static_assert(update_rule<Rule, T>,
+                "the rule needs init(const basic_param<T>&) and update(basic_param<T>&, state&, step_info)");
 
  public:
   using state_type = state_of<Rule, T>;
@@ -76,13 +79,13 @@ class optimizer {
 
   explicit optimizer(Rule rule, predicate wants = {}) : rule_(std::move(rule)), wants_(std::move(wants)) {}
 
-  /// One update of every wanted parameter. `params` must be the same list, in the same order, at every step; each
-  /// gradient must have its value's shape. `run` may be any executor and changes no bit.
-  /// \throws error when the list changed or a shape does not fit; nothing has been written then.
+  /// One update of every wanted parameter. `params` must be the same list, in the same order, at every step;
+  /// each gradient must have its value's shape. `run` may be any executor and changes no bit. \throws error
+  /// when the list changed or a shape does not fit; nothing has been written then.
   void step(basic_param_list<T>& params, double lr_scale = 1, const executor& run = {}) {
     if (states_.empty()) states_.resize(params.size());
-    expects(states_.size() == params.size(), "optimizer::step: the list must keep its {} parameters, has {}", states_.size(),
-            params.size());
+    expects(states_.size() == params.size(), "optimizer::step: the list must keep its {} parameters, has {}",
+            states_.size(), params.size());
     std::vector<std::size_t> work;
     for (std::size_t i = 0; i < params.size(); ++i) {
       if (wants_ && !wants_(params[i])) continue;
@@ -92,13 +95,15 @@ class optimizer {
     const step_info t{++step_, float(lr_scale), lr_scale};
     for (std::size_t i : work)
       if (!states_[i]) states_[i] = std::make_unique<state_type>(rule_.init(std::as_const(params[i])));
-    if constexpr (requires(const Rule& r, std::vector<const basic_param<T>*> all, std::vector<state_type*> s) { r.begin(all, s, t); }) {
+    if constexpr (requires(const Rule& r, std::vector<const basic_param<T>*> all,
+                           std::vector<state_type*> s) { r.begin(all, s, t); }) {
       std::vector<const basic_param<T>*> all;
       std::vector<state_type*> states;
       for (std::size_t i : work) all.push_back(&params[i]), states.push_back(states_[i].get());
       rule_.begin(all, states, t);
     }
-    detail::for_params(params, work, run, t, [&](std::size_t i, step_info at) { rule_.update(params[i], *states_[i], at); });
+    detail::for_params(params, work, run, t,
+                       [&](std::size_t i, step_info at) { rule_.update(params[i], *states_[i], at); });
   }
 
   /// State of parameter i, or null when it has none (yet).
@@ -120,4 +125,4 @@ optimizer(Rule) -> optimizer<Rule, float>;
 template <class Rule, class Wants>
 optimizer(Rule, Wants) -> optimizer<Rule, float>;
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

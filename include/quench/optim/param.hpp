@@ -9,7 +9,8 @@
 
 namespace quench::inline QUENCH_ISA {
 
-/// What a matrix is in the network. Routes parameters to rules (matrix methods take `hidden`) and to weight decay.
+/// What a matrix is in the network. Routes parameters to rules (matrix methods take `hidden`) and to weight
+/// decay.
 enum class role {
   hidden,     ///< 2-D weight inside a block, [out, in]
   embedding,  ///< token table, [vocabulary, d]; a table tied to the output counts as this
@@ -20,8 +21,8 @@ constexpr auto names_of(std::type_identity<role>) {
   return std::array<std::string_view, 4>{"hidden", "embedding", "head", "vector"};
 }
 
-/// One trainable tensor. `grad` has the shape of `value` when a step is taken; no rule writes it. Tensors of more than
-/// two axes are given as [out, everything else].
+/// One trainable tensor. `grad` has the shape of `value` when a step is taken; no rule writes it. Tensors of
+/// more than two axes are given as [out, everything else].
 template <class T>
 struct basic_param {
   std::string name;
@@ -35,4 +36,4 @@ using basic_param_list = std::vector<basic_param<T>>;
 using param = basic_param<float>;
 using param_list = basic_param_list<float>;
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

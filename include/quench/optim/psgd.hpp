@@ -1,6 +1,6 @@
 #pragma once
-/// \file  PSGD Kron (Li 2018, 2024, arXiv 1512.04202, 2402.04553; form of kron_torch): P = QL^T QL M QR^T QR with triangular Q
-/// fitted on a Lie group so that P whitens the momentum; fitted by a probe v ~ N(0, I).
+/// \file  PSGD Kron (Li 2018, 2024, arXiv 1512.04202, 2402.04553; form of kron_torch): P = QL^T QL M QR^T QR
+/// with triangular Q fitted on a Lie group so that P whitens the momentum; fitted by a probe v ~ N(0, I).
 #include <quench/linalg/power_iteration.hpp>
 #include <quench/linalg/product.hpp>
 #include <quench/optim/noise.hpp>
@@ -19,17 +19,19 @@ constexpr auto names_of(std::type_identity<psgd_memory>) {
   return std::array<std::string_view, 4>{"none", "one_diagonal", "smart_one_diagonal", "all_diagonal"};
 }
 
-/// m <- beta1 m + (1 - beta1) g, bias-corrected; on fitting steps, X = m plus a little noise, A = QL X QR^T and
-/// B = QL^-T V QR^-1 give Q <- Q - rate triu(A A^T - B B^T) / bound(A A^T + B B^T) Q on each side; the step is
-/// P m, its root mean square at most 1.1. Weight decay is added to the step of matrices only.
-/// A side has a triangular factor unless it is 1, longer than `max_dim`, or of a vector (`min_ndim` 2), or `memory` says
-/// so. Fits happen at every step for the first 500, then less often down to one in 33; `update_probability` > 0 fixes
-/// the rate. `noisy_step` lets the fitting noise into the step, as kron_torch's in-place addition does.
-/// State: one matrix and m^2 + n^2 (or a vector for a diagonal side). NaN gives NaN.
+/// m <- beta1 m + (1 - beta1) g, bias-corrected; on fitting steps, X = m plus a little noise, A = QL X QR^T
+/// and B = QL^-T V QR^-1 give Q <- Q - rate triu(A A^T - B B^T) / bound(A A^T + B B^T) Q on each side; the
+/// step is P m, its root mean square at most 1.1. Weight decay is added to the step of matrices only. A side
+/// has a triangular factor unless it is 1, longer than `max_dim`, or of a vector (`min_ndim` 2), or `memory`
+/// says so. Fits happen at every step for the first 500, then less often down to one in 33;
+/// `update_probability` > 0 fixes the rate. `noisy_step` lets the fitting noise into the step, as
+/// kron_torch's in-place addition does. State: one matrix and m^2 + n^2 (or a vector for a diagonal side).
+/// NaN gives NaN.
 struct psgd {
   static constexpr std::string_view name = "psgd";
   double lr = 3e-4, beta1 = 0.9, weight_decay = 0, precond_lr = 0.1, init_scale = 1, update_probability = 0;
-  double balance_probability = 0.01, max_rms = 1.1, noise_scale = 3.4526698300124393e-4;  // sqrt of float's epsilon
+  double balance_probability = 0.01, max_rms = 1.1,
+         noise_scale = 3.4526698300124393e-4;  // sqrt of float's epsilon
   index max_dim = 8192;
   int min_ndim = 2;
   psgd_memory memory = psgd_memory::none;
@@ -38,15 +40,19 @@ struct psgd {
 
   template <class T>
   struct state {
-    matrix<T> m, ql, qr;       ///< momentum; factors, d x d upper triangular or d x 1 diagonal (qr 0 x 0 for vectors)
+    matrix<T> m, ql,
+        qr;  ///< momentum; factors, d x d upper triangular or d x 1 diagonal (qr 0 x 0 for vectors)
     std::int64_t counter = 0;  ///< steps since the last fit
     void entries(auto&& f) { f("m", m), f("QL", ql), f("QR", qr), f("counter", counter); }
   };
   static void settings(auto& r, auto&& f) {
     f("lr", r.lr), f("beta1", r.beta1), f("weight_decay", r.weight_decay), f("precond_lr", r.precond_lr);
-    f("init_scale", r.init_scale), f("update_probability", r.update_probability), f("balance_probability", r.balance_probability);
-    f("max_rms", r.max_rms), f("noise_scale", r.noise_scale), f("max_dim", r.max_dim), f("min_ndim", r.min_ndim);
-    f("memory", r.memory), f("fit_momentum", r.fit_momentum), f("noisy_step", r.noisy_step), f("seed", r.noise.seed);
+    f("init_scale", r.init_scale), f("update_probability", r.update_probability),
+        f("balance_probability", r.balance_probability);
+    f("max_rms", r.max_rms), f("noise_scale", r.noise_scale), f("max_dim", r.max_dim),
+        f("min_ndim", r.min_ndim);
+    f("memory", r.memory), f("fit_momentum", r.fit_momentum), f("noisy_step", r.noisy_step),
+        f("seed", r.noise.seed);
   }
 
   template <class T>
@@ -72,11 +78,14 @@ struct psgd {
         update_probability > 0 ? update_probability : std::clamp(std::exp(-0.001 * (k - 1 - 500)), 0.03, 1.0);
     if (double(++s.counter) >= 1 / probability) {
       s.counter = 0;
-      if (s.qr.size() > 0 && balance_probability > 0 && noise.chance("balance", t.step, 0) < balance_probability) balance(s);
+      if (s.qr.size() > 0 && balance_probability > 0 &&
+          noise.chance("balance", t.step, 0) < balance_probability)
+        balance(s);
       matrix<T> x = Eigen::Map<const matrix<T>>((fit_momentum ? momentum : p.grad).data(), m, n);
       const matrix<T> v = noise.draw<T>(m, n, p.name, t.step, 1);
       x += T(noise_scale) * x.cwiseAbs().mean() * v;
-      if (noisy_step && fit_momentum) momentum = Eigen::Map<const matrix<T>>(x.data(), momentum.rows(), momentum.cols());
+      if (noisy_step && fit_momentum)
+        momentum = Eigen::Map<const matrix<T>>(x.data(), momentum.rows(), momentum.cols());
       fit(s, x, v, left, right, t.run());
     }
     matrix<T> u = Eigen::Map<const matrix<T>>(momentum.data(), m, n);
@@ -90,7 +99,10 @@ struct psgd {
   }
 
  private:
-  struct layout { index m, n; bool left, right; };
+  struct layout {
+    index m, n;
+    bool left, right;
+  };
   /// Working shape (vectors are one column) and which sides are triangular.
   template <class T>
   layout plan(const basic_param<T>& p) const {
@@ -98,25 +110,34 @@ struct psgd {
     const bool line = m == 1 || n == 1;
     if (line) m *= n, n = 1;
     const auto dense = [&](index d) { return d > 1 && d <= max_dim && (line ? 1 : 2) >= min_ndim; };
-    const bool saves = memory == psgd_memory::one_diagonal || (memory == psgd_memory::smart_one_diagonal && m != n);
+    const bool saves =
+        memory == psgd_memory::one_diagonal || (memory == psgd_memory::smart_one_diagonal && m != n);
     const bool none = memory == psgd_memory::all_diagonal, left_longer = m > n;
-    return {m, n, dense(m) && !none && !(saves && (left_longer || line)), dense(n) && !none && !(saves && !left_longer)};
+    return {m, n, dense(m) && !none && !(saves && (left_longer || line)),
+            dense(n) && !none && !(saves && !left_longer)};
   }
   /// QL x QR^T, or QL^T x QR.
   template <class T>
-  static matrix<T> act(const state<T>& s, matrix<T> x, bool left, bool right, bool transpose, const executor& run) {
+  static matrix<T> act(const state<T>& s, matrix<T> x, bool left, bool right, bool transpose,
+                       const executor& run) {
     matrix<T> out;
-    if (!left) x.array().colwise() *= s.ql.col(0).array();
+    if (!left)
+      x.array().colwise() *= s.ql.col(0).array();
     else {
-      if (transpose) multiply_into(out, s.ql.transpose(), x, run);
-      else multiply_into(out, s.ql, x, run);
+      if (transpose)
+        multiply_into(out, s.ql.transpose(), x, run);
+      else
+        multiply_into(out, s.ql, x, run);
       x.swap(out);
     }
     if (s.qr.size() == 0) return x;
-    if (!right) x.array().rowwise() *= s.qr.col(0).array().transpose();
+    if (!right)
+      x.array().rowwise() *= s.qr.col(0).array().transpose();
     else {
-      if (transpose) multiply_into(out, x, s.qr, run);
-      else multiply_into(out, x, s.qr.transpose(), run);
+      if (transpose)
+        multiply_into(out, x, s.qr, run);
+      else
+        multiply_into(out, x, s.qr.transpose(), run);
       x.swap(out);
     }
     return x;
@@ -130,10 +151,14 @@ struct psgd {
   template <class T>
   void fit(state<T>& s, const matrix<T>& x, matrix<T> b, bool left, bool right, const executor& run) const {
     const matrix<T> a = act(s, x, left, right, false, run);
-    if (left) b = s.ql.transpose().template triangularView<Eigen::Lower>().solve(b).eval();
-    else b.array().colwise() /= s.ql.col(0).array();
-    if (right) b = s.qr.template triangularView<Eigen::Upper>().template solve<Eigen::OnTheRight>(b).eval();
-    else if (s.qr.size() > 0) b.array().rowwise() /= s.qr.col(0).array().transpose();
+    if (left)
+      b = s.ql.transpose().template triangularView<Eigen::Lower>().solve(b).eval();
+    else
+      b.array().colwise() /= s.ql.col(0).array();
+    if (right)
+      b = s.qr.template triangularView<Eigen::Upper>().template solve<Eigen::OnTheRight>(b).eval();
+    else if (s.qr.size() > 0)
+      b.array().rowwise() /= s.qr.col(0).array().transpose();
     follow(s.ql, a, b, left, run);
     if (s.qr.size() > 0) follow<T>(s.qr, a.transpose(), b.transpose(), right, run);
   }
@@ -155,4 +180,4 @@ struct psgd {
   }
 };
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

@@ -1,6 +1,6 @@
 #pragma once
-/// \file  Scion (Pethick et al. 2025, arXiv 2502.07529): momentum, then the steepest step in a norm chosen per layer;
-/// constrained form w <- (1 - lr) w - lr lmo(d), or the unconstrained w <- w - lr lmo(d).
+/// \file  Scion (Pethick et al. 2025, arXiv 2502.07529): momentum, then the steepest step in a norm chosen
+/// per layer; constrained form w <- (1 - lr) w - lr lmo(d), or the unconstrained w <- w - lr lmo(d).
 #include <quench/linalg/newton_schulz.hpp>
 #include <quench/optim/rule.hpp>
 
@@ -21,10 +21,11 @@ constexpr auto names_of(std::type_identity<scion_norm>) {
   return std::array<std::string_view, 6>{"automatic", "spectral", "sign", "column", "row", "bias_rms"};
 }
 
-/// d <- momentum d + (1 - momentum) g; with `sum` (ScionLight) d <- momentum d + g, the same direction. `transpose` takes
-/// the norm of d^T, for [vocabulary, d] tables. `kernel_area` k or k^2 makes `spectral` the convolution form for weights
-/// flattened to [out, in * area]. Constrained: decay is lr itself. `weight_decay` is extra and decoupled.
-/// State: one matrix (none for momentum 0). A zero gradient leaves only the decay; NaN gives NaN.
+/// d <- momentum d + (1 - momentum) g; with `sum` (ScionLight) d <- momentum d + g, the same direction.
+/// `transpose` takes the norm of d^T, for [vocabulary, d] tables. `kernel_area` k or k^2 makes `spectral` the
+/// convolution form for weights flattened to [out, in * area]. Constrained: decay is lr itself.
+/// `weight_decay` is extra and decoupled. State: one matrix (none for momentum 0). A zero gradient leaves
+/// only the decay; NaN gives NaN.
 struct scion {
   static constexpr std::string_view name = "scion";
   double lr = 1e-3, momentum = 0.9, scale = 1, weight_decay = 0;
@@ -40,10 +41,13 @@ struct scion {
     void entries(auto&& f) { f("d", d); }
   };
   static void settings(auto& r, auto&& f) {
-    f("lr", r.lr), f("momentum", r.momentum), f("scale", r.scale), f("weight_decay", r.weight_decay), f("norm", r.norm);
-    f("unconstrained", r.unconstrained), f("sum", r.sum), f("transpose", r.transpose), f("max_gain", r.max_gain);
+    f("lr", r.lr), f("momentum", r.momentum), f("scale", r.scale), f("weight_decay", r.weight_decay),
+        f("norm", r.norm);
+    f("unconstrained", r.unconstrained), f("sum", r.sum), f("transpose", r.transpose),
+        f("max_gain", r.max_gain);
     f("normalized", r.normalized), f("kernel_area", r.kernel_area), f("norm_eps", r.norm_eps);
-    f("method", r.polar.method), f("ns_steps", r.polar.steps), f("scaling", r.polar.scaling), f("eps", r.polar.eps);
+    f("method", r.polar.method), f("ns_steps", r.polar.steps), f("scaling", r.polar.scaling),
+        f("eps", r.polar.eps);
   }
 
   template <class T>
@@ -54,10 +58,13 @@ struct scion {
   void update(basic_param<T>& p, state<T>& s, step_info t) const {
     if (p.value.size() == 0) return;
     matrix<T> u;
-    if (momentum == 0) u = lmo(p.grad, t.run());
+    if (momentum == 0)
+      u = lmo(p.grad, t.run());
     else {
-      if (sum) s.d += p.grad;
-      else s.d = T(momentum) * s.d + T(1 - momentum) * p.grad;
+      if (sum)
+        s.d += p.grad;
+      else
+        s.d = T(momentum) * s.d + T(1 - momentum) * p.grad;
       u = lmo(s.d, t.run());
       if (sum) s.d *= T(momentum);
     }
@@ -78,7 +85,9 @@ struct scion {
   matrix<T> lmo_of(const matrix<T>& d, const executor& run) const {
     const double m = double(d.rows()), n = double(d.cols());
     const bool line = d.rows() == 1 || d.cols() == 1;
-    const scion_norm kind = norm != scion_norm::automatic ? norm : line ? scion_norm::bias_rms : scion_norm::spectral;
+    const scion_norm kind = norm != scion_norm::automatic ? norm
+                            : line                        ? scion_norm::bias_rms
+                                                          : scion_norm::spectral;
     const bool full = normalized < 0 ? kind != scion_norm::column : normalized != 0;
     const T e = T(norm_eps);
     matrix<T> u = d;
@@ -94,10 +103,12 @@ struct scion {
       u.array().rowwise() /= d.colwise().norm().array() / T(std::sqrt(m)) * (full ? T(n) : T(1)) + e;
     else if (kind == scion_norm::row)
       u.array().colwise() /= d.rowwise().norm().array() * (full ? T(std::sqrt(n)) : T(1)) + e;
-    else if (line) u /= d.norm() / T(std::sqrt(m * n)) + e;
-    else u.array().rowwise() /= (d.colwise().squaredNorm().array() / T(m)).sqrt() + e;
+    else if (line)
+      u /= d.norm() / T(std::sqrt(m * n)) + e;
+    else
+      u.array().rowwise() /= (d.colwise().squaredNorm().array() / T(m)).sqrt() + e;
     return u;
   }
 };
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

@@ -15,7 +15,9 @@ namespace quench::inline QUENCH_ISA {
 
 /// An enumeration with `names_of(std::type_identity<E>)`: its values' names in order.
 template <class E>
-concept named_enum = std::is_enum_v<E> && requires { names_of(std::type_identity<E>{}); };
+concept named_enum = std::is_enum_v<E> && requires {
+  names_of(std::type_identity<E>{});
+};
 
 /// Shortest text that reads back to the same value.
 inline std::string setting_text(double x) {
@@ -25,10 +27,11 @@ inline std::string setting_text(double x) {
 }
 inline std::string setting_text(bool x) { return x ? "true" : "false"; }
 template <std::integral I>
-  requires(!std::same_as<I, bool>)
-std::string setting_text(I x) { return std::to_string(x); }
+requires(!std::same_as<I, bool>) std::string setting_text(I x) { return std::to_string(x); }
 template <named_enum E>
-std::string setting_text(E x) { return std::string(names_of(std::type_identity<E>{})[std::size_t(x)]); }
+std::string setting_text(E x) {
+  return std::string(names_of(std::type_identity<E>{})[std::size_t(x)]);
+}
 
 namespace detail {
 
@@ -42,16 +45,21 @@ template <class Number>
 void read_number(Number& out, std::string_view key, std::string_view text) {
   Number value{};
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
-  expects(status == std::errc{} && end == text.data() + text.size(), "setting {}: '{}' is not a number", key, text);
+  expects(status == std::errc{} && end == text.data() + text.size(), "setting {}: '{}' is not a number", key,
+          text);
   out = value;
 }
 
-inline void read_setting(double& out, std::string_view key, std::string_view text) { read_number(out, key, text); }
+inline void read_setting(double& out, std::string_view key, std::string_view text) {
+  read_number(out, key, text);
+}
 template <std::integral I>
-  requires(!std::same_as<I, bool>)
-void read_setting(I& out, std::string_view key, std::string_view text) { read_number(out, key, text); }
+requires(!std::same_as<I, bool>) void read_setting(I& out, std::string_view key, std::string_view text) {
+  read_number(out, key, text);
+}
 inline void read_setting(bool& out, std::string_view key, std::string_view text) {
-  const bool yes = text == "true" || text == "1" || text == "yes", no = text == "false" || text == "0" || text == "no";
+  const bool yes = text == "true" || text == "1" || text == "yes",
+             no = text == "false" || text == "0" || text == "no";
   expects(yes || no, "setting {}: '{}' is not true or false", key, text);
   out = yes;
 }
@@ -68,9 +76,12 @@ void read_setting(E& out, std::string_view key, std::string_view text) {
 
 }  // namespace detail
 
-/// A rule that lists its hyper-parameters: `static void settings(auto& self, auto&& f) { f("lr", self.lr); ... }`.
+/// A rule that lists its hyper-parameters: `static void settings(auto& self, auto&& f) { f("lr", self.lr);
+/// ... }`.
 template <class Rule>
-concept has_settings = requires(Rule& r) { Rule::settings(r, [](std::string_view, auto&) {}); };
+concept has_settings = requires(Rule& r) {
+  Rule::settings(r, [](std::string_view, auto&) {});
+};
 
 /// Names of all settings, in the rule's order.
 template <has_settings Rule>
@@ -118,4 +129,4 @@ inline std::vector<std::pair<std::string, std::string>> parse_settings(std::stri
   return out;
 }
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

@@ -1,13 +1,14 @@
 #pragma once
-/// \file  Stochastic gradient descent with momentum (Polyak 1964), dampening and Nesterov's look-ahead (Sutskever et
-/// al. 2013), as torch.optim.SGD: w -= lr * (g + momentum * buf).
+/// \file  Stochastic gradient descent with momentum (Polyak 1964), dampening and Nesterov's look-ahead
+/// (Sutskever et al. 2013), as torch.optim.SGD: w -= lr * (g + momentum * buf).
 #include <quench/optim/rule.hpp>
 
 namespace quench::inline QUENCH_ISA {
 
-/// `weight_decay` is added to the gradient (coupled L2, after the sign change of `maximize`). The first momentum is the
-/// gradient itself, without dampening. `nesterov` needs momentum > 0 and dampening 0 to be Nesterov's method.
-/// State: one buffer when momentum != 0. Elementwise: any shape, NaN and Inf stay where they are.
+/// `weight_decay` is added to the gradient (coupled L2, after the sign change of `maximize`). The first
+/// momentum is the gradient itself, without dampening. `nesterov` needs momentum > 0 and dampening 0 to be
+/// Nesterov's method. State: one buffer when momentum != 0. Elementwise: any shape, NaN and Inf stay where
+/// they are.
 struct sgd {
   static constexpr std::string_view name = "sgd";
   double lr = 1e-3, momentum = 0, dampening = 0, weight_decay = 0;
@@ -52,4 +53,4 @@ struct sgd {
   }
 };
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

@@ -1,6 +1,7 @@
 #pragma once
-/// \file  The factors of one Shampoo block and how they act: inverse roots (Gupta et al. 2018), or Adam's moments in their
-/// eigenbasis (eigenvalue-corrected Shampoo, George et al. 2018; SOAP), with the KL statistics of Lin et al. 2025.
+/// \file  The factors of one Shampoo block and how they act: inverse roots (Gupta et al. 2018), or Adam's
+/// moments in their eigenbasis (eigenvalue-corrected Shampoo, George et al. 2018; SOAP), with the KL
+/// statistics of Lin et al. 2025.
 #include <quench/linalg/basis.hpp>
 #include <quench/linalg/inverse_root.hpp>
 
@@ -11,9 +12,9 @@ namespace quench::inline QUENCH_ISA {
 
 /// How a block's factors are used.
 enum class shampoo_form {
-  root,               ///< P = L^-e M R^-e
-  eigenvalue,         ///< Adam's second moment in the eigenbasis, recomputed by eigendecomposition when due
-  eigenvalue_qr       ///< the same, the basis refreshed by one QR of Q^T A Q
+  root,          ///< P = L^-e M R^-e
+  eigenvalue,    ///< Adam's second moment in the eigenbasis, recomputed by eigendecomposition when due
+  eigenvalue_qr  ///< the same, the basis refreshed by one QR of Q^T A Q
 };
 constexpr auto names_of(std::type_identity<shampoo_form>) {
   return std::array<std::string_view, 3>{"root", "eigenvalue", "eigenvalue_qr"};
@@ -27,10 +28,13 @@ struct shampoo_block {
   matrix<T> v;                  ///< eigenvalue forms: second moment in the basis
 
   void entries(const std::string& prefix, auto&& f) {
-    f(prefix + "L", l), f(prefix + "R", r), f(prefix + "left", left), f(prefix + "right", right), f(prefix + "v", v);
+    f(prefix + "L", l), f(prefix + "R", r), f(prefix + "left", left), f(prefix + "right", right),
+        f(prefix + "v", v);
   }
   template <class M>
-  auto of(const M& m) const { return m.block(row, col, rows, cols); }
+  auto of(const M& m) const {
+    return m.block(row, col, rows, cols);
+  }
 };
 
 struct shampoo_factors {
@@ -43,9 +47,12 @@ struct shampoo_factors {
   double eps = 1e-8;           ///< of the eigenvalue forms' denominator
 
   static void settings(auto& r, auto&& f) {
-    f("form", r.form), f("root", r.root.method), f("epsilon", r.root.epsilon), f("relative_epsilon", r.root.relative_epsilon);
-    f("perturb_before", r.root.perturb_before), f("root_tolerance", r.root.tolerance), f("root_iterations", r.root.max_iterations);
-    f("exponent_1d", r.exponent_1d), f("exponent_rows", r.exponent_rows), f("exponent_cols", r.exponent_cols), f("kl", r.kl);
+    f("form", r.form), f("root", r.root.method), f("epsilon", r.root.epsilon),
+        f("relative_epsilon", r.root.relative_epsilon);
+    f("perturb_before", r.root.perturb_before), f("root_tolerance", r.root.tolerance),
+        f("root_iterations", r.root.max_iterations);
+    f("exponent_1d", r.exponent_1d), f("exponent_rows", r.exponent_rows), f("exponent_cols", r.exponent_cols),
+        f("kl", r.kl);
     f("trace_scaling", r.trace_scaling), f("unweighted", r.unweighted), f("eps", r.eps);
   }
 
@@ -59,10 +66,11 @@ struct shampoo_factors {
     return b;
   }
 
-  /// Adds the gradient to the factors and, when `due`, recomputes roots or bases from the factors over `unbias`. Returns
-  /// false when any of those had to keep its previous value.
+  /// Adds the gradient to the factors and, when `due`, recomputes roots or bases from the factors over
+  /// `unbias`. Returns false when any of those had to keep its previous value.
   template <class T>
-  bool accumulate(shampoo_block<T>& b, const matrix<T>& g, double beta2, double unbias, bool due, const executor& run) const {
+  bool accumulate(shampoo_block<T>& b, const matrix<T>& g, double beta2, double unbias, bool due,
+                  const executor& run) const {
     const double weight = beta2 == 1 || unweighted ? 1 : 1 - beta2;
     matrix<T> outer, other;
     const bool line = b.r.size() == 0 && b.cols == 1;
@@ -90,7 +98,8 @@ struct shampoo_factors {
 
   /// The preconditioned direction.
   template <class T>
-  matrix<T> precondition(const shampoo_block<T>& b, const matrix<T>& d, double unbias, const executor& run) const {
+  matrix<T> precondition(const shampoo_block<T>& b, const matrix<T>& d, double unbias,
+                         const executor& run) const {
     if (form == shampoo_form::root) {
       matrix<T> u = d, next;
       if (b.left.size() > 0) multiply_into(next, b.left, u, run), u.swap(next);
@@ -112,20 +121,25 @@ struct shampoo_factors {
   static matrix<T> rotate(const shampoo_block<T>& b, matrix<T> g, bool into, const executor& run) {
     matrix<T> next;
     if (b.left.size() > 0) {
-      if (into) multiply_into(next, b.left.transpose(), g, run);
-      else multiply_into(next, b.left, g, run);
+      if (into)
+        multiply_into(next, b.left.transpose(), g, run);
+      else
+        multiply_into(next, b.left, g, run);
       g.swap(next);
     }
     if (b.right.size() > 0) {
-      if (into) multiply_into(next, g, b.right, run);
-      else multiply_into(next, g, b.right.transpose(), run);
+      if (into)
+        multiply_into(next, g, b.right, run);
+      else
+        multiply_into(next, g, b.right.transpose(), run);
       g.swap(next);
     }
     return g;
   }
 
   template <class T>
-  bool refresh(matrix<T>& out, const matrix<T>& factor, double exponent, double unbias, const executor& run) const {
+  bool refresh(matrix<T>& out, const matrix<T>& factor, double exponent, double unbias,
+               const executor& run) const {
     if (factor.size() == 0) return true;
     matrix<T> a = factor / T(unbias);
     if (trace_scaling) a *= T(1 / std::sqrt(std::max(double(a.trace()), root.epsilon)));
@@ -154,4 +168,4 @@ struct shampoo_factors {
   }
 };
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

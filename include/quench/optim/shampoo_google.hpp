@@ -1,6 +1,7 @@
 #pragma once
-/// \file  Shampoo as google-research's scalable_shampoo runs it (Anil et al. 2020, arXiv 2002.09018): roots by coupled
-/// Newton with a ridge relative to the largest eigenvalue, the length grafted from SGD or AdaGrad, heavy-ball momentum.
+/// \file  Shampoo as google-research's scalable_shampoo runs it (Anil et al. 2020, arXiv 2002.09018): roots
+/// by coupled Newton with a ridge relative to the largest eigenvalue, the length grafted from SGD or AdaGrad,
+/// heavy-ball momentum.
 #include <quench/linalg/inverse_root.hpp>
 #include <quench/linalg/power_iteration.hpp>
 #include <quench/optim/noise.hpp>
@@ -9,14 +10,14 @@
 
 namespace quench::inline QUENCH_ISA {
 
-/// L <- beta2 L + (1 - beta2, or 1 when beta2 is 1) G G^T for the sides of each `block` x `block` tile, from matrix_eps I;
-/// P = L^(-1/p) G R^(-1/p), p = 4 or `exponent`; s = P |graft| / |P| + decay w; M <- momentum M + s; w -= lr (M, or
-/// momentum M + s with `nesterov`). Steps before `start` use the graft. Vectors, and with `merge` matrices of at most
-/// `block` entries, take the graft alone. Decay is coupled to lr.
-/// `upstream` repeats the PyTorch program where it differs from the paper: the ridge stays in the factors, Nesterov
-/// overwrites the stored momentum, the graft's momentum adds the raw gradient, and before the start (and for vectors)
-/// the decay counts twice.
-/// State: two matrices (three with adagrad) and 2 (m^2 + n^2). A root that cannot be computed keeps the previous one.
+/// L <- beta2 L + (1 - beta2, or 1 when beta2 is 1) G G^T for the sides of each `block` x `block` tile, from
+/// matrix_eps I; P = L^(-1/p) G R^(-1/p), p = 4 or `exponent`; s = P |graft| / |P| + decay w; M <- momentum M
+/// + s; w -= lr (M, or momentum M + s with `nesterov`). Steps before `start` use the graft. Vectors, and with
+/// `merge` matrices of at most `block` entries, take the graft alone. Decay is coupled to lr. `upstream`
+/// repeats the PyTorch program where it differs from the paper: the ridge stays in the factors, Nesterov
+/// overwrites the stored momentum, the graft's momentum adds the raw gradient, and before the start (and for
+/// vectors) the decay counts twice. State: two matrices (three with adagrad) and 2 (m^2 + n^2). A root that
+/// cannot be computed keeps the previous one.
 struct shampoo_google {
   static constexpr std::string_view name = "shampoo_google";
   double lr = 0.01, momentum = 0.9, beta2 = 1, diagonal_eps = 1e-6, matrix_eps = 1e-6, weight_decay = 0;
@@ -37,24 +38,41 @@ struct shampoo_google {
     }
   };
   static void settings(auto& r, auto&& f) {
-    f("lr", r.lr), f("momentum", r.momentum), f("beta2", r.beta2), f("diagonal_eps", r.diagonal_eps), f("matrix_eps", r.matrix_eps);
-    f("weight_decay", r.weight_decay), f("exponent", r.exponent), f("start", r.start), f("statistics_steps", r.statistics_steps);
-    f("root_steps", r.root_steps), f("block", r.block), f("nesterov", r.nesterov), f("merge", r.merge), f("upstream", r.upstream);
+    f("lr", r.lr), f("momentum", r.momentum), f("beta2", r.beta2), f("diagonal_eps", r.diagonal_eps),
+        f("matrix_eps", r.matrix_eps);
+    f("weight_decay", r.weight_decay), f("exponent", r.exponent), f("start", r.start),
+        f("statistics_steps", r.statistics_steps);
+    f("root_steps", r.root_steps), f("block", r.block), f("nesterov", r.nesterov), f("merge", r.merge),
+        f("upstream", r.upstream);
     f("graft", r.graft), f("seed", r.noise.seed);
   }
 
   template <class T>
   state<T> init(const basic_param<T>& p) const {
-    expects(statistics_steps >= 1 && root_steps >= 1 && block >= 1, "shampoo_google: steps and block must be at least 1, are {}, {} and {}",
-            statistics_steps, root_steps, block);
-    state<T> s{detail::zeros_like(p), detail::zeros_like(p), graft == graft_kind::adagrad ? detail::zeros_like(p) : matrix<T>(), {}};
+    expects(statistics_steps >= 1 && root_steps >= 1 && block >= 1,
+            "shampoo_google: steps and block must be at least 1, are {}, {} and {}", statistics_steps,
+            root_steps, block);
+    state<T> s{detail::zeros_like(p),
+               detail::zeros_like(p),
+               graft == graft_kind::adagrad ? detail::zeros_like(p) : matrix<T>(),
+               {}};
     const index m = p.value.rows(), n = p.value.cols();
     if (m <= 1 || n <= 1 || (merge && m * n <= block)) return s;
-    const auto identity = [](index d, double scale) -> matrix<T> { return T(scale) * matrix<T>::Identity(d, d); };
+    const auto identity = [](index d, double scale) -> matrix<T> {
+      return T(scale) * matrix<T>::Identity(d, d);
+    };
     for (index i = 0; i < m; i += block)
       for (index j = 0; j < n; j += block) {
         const index a = std::min(block, m - i), b = std::min(block, n - j);
-        s.blocks.push_back({i, j, a, b, identity(a, matrix_eps), identity(b, matrix_eps), identity(a, 1), identity(b, 1), {}});
+        s.blocks.push_back({i,
+                            j,
+                            a,
+                            b,
+                            identity(a, matrix_eps),
+                            identity(b, matrix_eps),
+                            identity(a, 1),
+                            identity(b, 1),
+                            {}});
       }
     return s;
   }
@@ -72,7 +90,8 @@ struct shampoo_google {
       const matrix<T> g = b.of(p.grad);
       if (t.step % statistics_steps == 0) accumulate(b, g, t.run());
       if (t.step % root_steps == 0)
-        for (auto [factor, root] : {std::pair{&b.l, &b.left}, std::pair{&b.r, &b.right}}) recompute(*factor, *root, p.name, t, drawn++);
+        for (auto [factor, root] : {std::pair{&b.l, &b.left}, std::pair{&b.r, &b.right}})
+          recompute(*factor, *root, p.name, t, drawn++);
     }
     matrix<T> step = p.grad, next;
     if (started)
@@ -83,8 +102,10 @@ struct shampoo_google {
         step.block(b.row, b.col, b.rows, b.cols) = u;
       }
     step *= graft_step.norm() / (step.norm() + T(1e-16));
-    // In the PyTorch program `step`, `graft_step` and the gradient are one tensor until something new is computed.
-    const bool alias = upstream && (!started || s.blocks.empty()), graft_alias = alias && graft != graft_kind::adagrad;
+    // In the PyTorch program `step`, `graft_step` and the gradient are one tensor until something new is
+    // computed.
+    const bool alias = upstream && (!started || s.blocks.empty()),
+               graft_alias = alias && graft != graft_kind::adagrad;
     step += (graft_alias ? 2 * wd : wd) * p.value;
     graft_step = graft_alias ? step : matrix<T>(graft_step + wd * p.value);
     s.m = mu * s.m + step;
@@ -92,8 +113,10 @@ struct shampoo_google {
     matrix<T>& moving = started ? s.m : s.graft_m;
     const matrix<T>& now = started ? step : graft_step;
     if (nesterov && upstream) moving = mu * moving + now;
-    if (nesterov && !upstream) p.value -= rate * (mu * moving + now);
-    else p.value -= rate * moving;
+    if (nesterov && !upstream)
+      p.value -= rate * (mu * moving + now);
+    else
+      p.value -= rate * moving;
   }
 
  private:
@@ -105,7 +128,8 @@ struct shampoo_google {
     gram_into(outer, g.transpose(), run), b.r = keep * b.r + take * outer;
   }
   template <class T>
-  void recompute(matrix<T>& factor, matrix<T>& root, std::string_view who, step_info t, std::uint64_t number) const {
+  void recompute(matrix<T>& factor, matrix<T>& root, std::string_view who, step_info t,
+                 std::uint64_t number) const {
     const index n = factor.rows();
     if (n == 1) return;  // the identity
     matrix<T> v = noise.uniform ? matrix<T>(n, 1) : noise.template draw<T>(n, 1, who, t.step, number);
@@ -114,10 +138,11 @@ struct shampoo_google {
     matrix<T> a = factor;
     a.diagonal().array() += T(matrix_eps * power_iteration(a, v).value);
     if (upstream) factor = a;
-    root_result<T> r = inverse_root(a, 1.0 / (exponent > 0 ? exponent : 4),
-                                    {.method = root_method::coupled_newton, .epsilon = 0, .stop_on_growth = true}, t.run());
+    root_result<T> r =
+        inverse_root(a, 1.0 / (exponent > 0 ? exponent : 4),
+                     {.method = root_method::coupled_newton, .epsilon = 0, .stop_on_growth = true}, t.run());
     if (r.root.size() > 0 && r.root.allFinite()) root.swap(r.root);
   }
 };
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA

@@ -5,9 +5,9 @@
 
 namespace quench::inline QUENCH_ISA {
 
-/// m <- momentum m + (1 - dampening) g, from zero; with momentum 0 the sign of the gradient. sign(0) = 0, NaN stays.
-/// `first_twice` starts from m = g and then counts the first gradient again, as plainLM does.
-/// State: one matrix when momentum != 0. Any shape.
+/// m <- momentum m + (1 - dampening) g, from zero; with momentum 0 the sign of the gradient. sign(0) = 0, NaN
+/// stays. `first_twice` starts from m = g and then counts the first gradient again, as plainLM does. State:
+/// one matrix when momentum != 0. Any shape.
 struct signum {
   static constexpr std::string_view name = "signum";
   double lr = 1e-3, momentum = 0.9, dampening = 0, weight_decay = 0.1;
@@ -46,4 +46,4 @@ struct signum {
   }
 };
 
-}  // namespace quench
+}  // namespace quench::inline QUENCH_ISA
