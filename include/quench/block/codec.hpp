@@ -1,6 +1,5 @@
 #pragma once
-/// \file  What a block codec is: a struct that turns `elements` floats into `bytes` bytes another program
-/// reads.
+/// \file  What a block codec is: a struct that turns `elements` floats into `bytes` bytes for another program.
 #include <quench/core/error.hpp>
 #include <quench/core/matrix.hpp>
 #include <quench/format/half.hpp>
@@ -15,10 +14,10 @@ namespace quench::inline QUENCH_ISA {
 
 /// `encode` and `decode` see one block; they read and write exactly `elements` floats and `bytes` bytes, need
 /// no alignment, allocate nothing, and depend on nothing but their input. Optional members:
-///   encode_many(x, blocks, out), decode_many(in, blocks, x)     the same bytes, faster
-///   encode_weighted(row, cols, importance, out)                 a whole row, errors weighted by column
-///   (imatrix) ggml_type                                                   its number in GGUF files any_input
-///   true when NaN and Inf are representable input
+///   encode_many(x, blocks, out)                   the same bytes, faster; decode_many(in, blocks, x) too
+///   encode_weighted(row, cols, importance, out)   a whole row, errors weighted by column (imatrix)
+///   ggml_type                                     its number in GGUF files
+///   any_input                                     true when NaN and Inf are representable input
 template <class C>
 concept block_codec = requires(const float* x, float* y, const std::byte* in, std::byte* out) {
   { C::name } -> std::convertible_to<std::string_view>;

@@ -82,11 +82,10 @@ inline bool check_importance(std::span<const float> importance, index cols, std:
 
 }  // namespace detail
 
-/// Encodes every row of `w` (float, any strides) into `out`. Deterministic: bytes depend on values,
-/// importance and codec alone, never on layout or executor. Allocates one row a task when rows are not
-/// contiguous. \throws error when columns are no multiple of the block, `out` is too small, importance has
-/// another length or a
-///         negative or non-finite weight, or the codec cannot take a non-finite element that `w` holds.
+/// Encodes every row of `w` (float, any strides) into `out`. Deterministic: bytes depend on values, importance
+/// and codec alone, never on layout or executor. Allocates one row a task when rows are not contiguous.
+/// \throws error when columns are no multiple of the block, `out` is too small, importance has another length
+///         or a negative or non-finite weight, or the codec cannot take a non-finite element that `w` holds.
 template <block_codec C>
 void encode_rows(matrix_view<const float> w, std::span<std::byte> out, const block_options& o = {}) {
   const index need = encoded_bytes<C>(w.rows, w.cols, o.tensor), step = w.cols / C::elements * C::bytes;
