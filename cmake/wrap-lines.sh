@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Wraps what is wider than 110 columns, and only that, by the rules of .clang-format: cmake/wrap-lines.sh [FILES...], default every header.
-# Needs clang-format. check_layers.cmake is the test that asks for it.
+# Comments are left for you: their tables and formulas would not survive. Needs clang-format. check_layers.cmake is the test that asks for it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 files=()

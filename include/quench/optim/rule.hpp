@@ -32,9 +32,8 @@ using state_of = decltype(std::declval<const Rule&>().init(std::declval<const ba
 ///     struct mine {
 ///       double lr = 0.1;
 ///       struct state { matrix<float> m; };
-///       state init(const param& p) const;                               // from the shape (and value) of p
-///       void update(param& p, state& s, step_info t) const;             // reads p.grad, writes p.value and
-///       s
+///       state init(const param& p) const;                     // from the shape (and value) of p
+///       void update(param& p, state& s, step_info t) const;   // reads p.grad, writes p.value and s
 ///     };
 ///
 /// Rules of this library are templates on the scalar, keep hyper-parameters and step scalars in double, and
