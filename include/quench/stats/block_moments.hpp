@@ -5,6 +5,7 @@
 #include <quench/core/matrix.hpp>
 #include <quench/simd/double_lanes.hpp>
 #include <quench/simd/fused.hpp>
+#include <quench/simd/shuffle.hpp>
 
 #include <algorithm>
 #include <bit>
