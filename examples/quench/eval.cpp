@@ -1,5 +1,6 @@
 // quench eval MODEL --tokens T --spec LIST: loss and perplexity in full precision and quantized, a row each.
 #include "command.hpp"
+#include "instances/models.hpp"
 #include "progress.hpp"
 
 #include <quench/study/corpus.hpp>

@@ -1,5 +1,6 @@
 // quench generate MODEL: text from a model, token after token.
 #include "command.hpp"
+#include "instances/models.hpp"
 
 #include <quench/io/llama2c_tokenizer.hpp>
 #include <quench/nn/generate.hpp>

@@ -3,6 +3,8 @@
 // left it.
 #include "assets.hpp"
 #include "command.hpp"
+#include "instances/models.hpp"
+#include "instances/optimizers.hpp"
 #include "progress.hpp"
 
 #include <quench/nn/peak.hpp>

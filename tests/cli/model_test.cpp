@@ -1,4 +1,5 @@
 #include "catch.hpp"
+#include "instances/models.hpp"
 
 #include "cli/program.hpp"
 

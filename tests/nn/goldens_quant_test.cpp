@@ -3,7 +3,7 @@
 #include <quench/quant/fake_quant.hpp>
 
 #include "goldens.hpp"
-#include "instances.hpp"
+#include "instances/models.hpp"
 
 namespace {
 namespace q = quench;

@@ -1,7 +1,7 @@
 // Logits, losses, every gradient, activations and their gradients, and Hessian-vector products of the
 // reference models.
 #include "goldens.hpp"
-#include "instances.hpp"
+#include "instances/models.hpp"
 
 namespace {
 namespace q = quench;

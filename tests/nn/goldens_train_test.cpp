@@ -1,6 +1,6 @@
 // Twenty steps of AdamW from the reference parameters: losses, gradient norms, and where the parameters end.
 #include "goldens.hpp"
-#include "instances.hpp"
+#include "instances/models.hpp"
 
 namespace {
 namespace q = quench;

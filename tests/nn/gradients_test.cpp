@@ -3,7 +3,7 @@
 #include <quench/nn/generate.hpp>
 
 #include "catch.hpp"
-#include "instances.hpp"
+#include "instances/models.hpp"
 
 namespace {
 namespace q = quench;

@@ -10,7 +10,7 @@
 #include <iostream>
 
 #include "catch.hpp"
-#include "instances.hpp"
+#include "instances/models.hpp"
 
 namespace {
 namespace q = quench;

@@ -4,7 +4,7 @@
 
 #include "allocations.hpp"
 #include "catch.hpp"
-#include "instances.hpp"
+#include "instances/models.hpp"
 
 namespace {
 namespace q = quench;

@@ -1,8 +1,8 @@
 // Laws that every optimizer of the list obeys.
 #include "catch.hpp"
+#include "instances/optimizers.hpp"
 
 #include <quench/core/random.hpp>
-#include <quench/optim/any.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,9 +1,9 @@
 // The Kronecker quadratic: every matrix method must end at least ten times below AdamW.
 #include "catch.hpp"
+#include "instances/optimizers.hpp"
 
 #include <quench/core/random.hpp>
 #include <quench/linalg/basis.hpp>
-#include <quench/optim/any.hpp>
 #include <quench/optim/schedule.hpp>
 
 #include <cmath>

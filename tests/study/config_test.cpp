@@ -1,4 +1,5 @@
 #include "catch.hpp"
+#include "instances/optimizers.hpp"
 
 #include <quench/study/config.hpp>
 

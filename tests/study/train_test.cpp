@@ -1,4 +1,6 @@
 #include "catch.hpp"
+#include "instances/models.hpp"
+#include "instances/optimizers.hpp"
 
 #include <quench/study/collect.hpp>
 #include <quench/study/train.hpp>

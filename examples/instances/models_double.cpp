@@ -1,4 +1,3 @@
 #include <quench/nn/transformer.hpp>
 
-template class quench::nn::transformer<float>;
 template class quench::nn::transformer<double>;

@@ -1,5 +1,5 @@
 #pragma once
-// The model is compiled once, in instances_test.cpp, and used by every other unit.
+// The model is compiled once for all of our programs and tests, in models_*.cpp.
 #include <quench/nn/transformer.hpp>
 
 extern template class quench::nn::transformer<float>;

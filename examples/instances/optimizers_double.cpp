@@ -1,0 +1,3 @@
+#include "optimizers.hpp"
+
+template const std::vector<quench::optimizer_entry<double>>& quench::optimizer_list<double>();
