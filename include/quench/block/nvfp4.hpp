@@ -9,10 +9,10 @@
 namespace quench::inline QUENCH_ISA::nvfp4 {
 
 /// Whose arithmetic. With A = max |tensor|, a = max |block|, e4m3 rounding to nearest even and saturating:
-///   te                 S = 2688 / A;  s = e4m3(a (S / 6));               code = e2m1(x min(1/(s (1/S)), FLT_MAX))
-///   torchao            P = A / 2688;  s = e4m3(clamp(a/6/P, 2^-6, 448)); code = e2m1(x ((1 / P) / s))
-///   torchao_one_level                 s = e4m3(clamp(a/6, 2^-6, 448));   code = e2m1(x (1 / s))
-///   compressed_tensors S = 2688 / A;  s = e4m3(S a / 6), 0 -> 0.125;     code = e2m1(x / (s / S))
+///   te                 S = 2688 / A; s = e4m3(a (S / 6));              code = e2m1(x min(1/(s(1/S)), max))
+///   torchao            P = A / 2688; s = e4m3(clamp(a/6/P, 2^-6, 448)); code = e2m1(x ((1 / P) / s))
+///   torchao_one_level                s = e4m3(clamp(a/6, 2^-6, 448));   code = e2m1(x (1 / s))
+///   compressed_tensors S = 2688 / A; s = e4m3(S a / 6), 0 -> 0.125;     code = e2m1(x / (s / S))
 enum class reference : std::uint8_t { te, torchao, torchao_one_level, compressed_tensors };
 
 /// A matrix as checkpoints store it.
