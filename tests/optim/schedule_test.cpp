@@ -41,6 +41,7 @@ TEST_CASE("schedules: corners", "[optim]") {
       CHECK(cooldown_factor(shape, i / 100.0) > cooldown_factor(shape, (i + 1) / 100.0));
   }
   CHECK_THROWS_AS((schedule{.steps = 4, .warmup = 5}.at(0)), error);
+  CHECK_THROWS_WITH((schedule{.steps = 0}.at(0)), Catch::Contains("steps >= 1"));
 }
 
 TEST_CASE("schedules: a cooldown branch agrees with its trunk until it leaves it", "[optim]") {

@@ -61,8 +61,8 @@ struct schedule {
   /// Factor of step i (0-based). The same whenever it is asked, so resuming needs only the step.
   double at(std::int64_t i) const {
     expects(steps >= 1 && warmup >= 0 && warmup <= steps && cooldown >= 0 && warmup + cooldown <= steps,
-            "schedule: needs 0 <= warmup, 0 <= cooldown and warmup + cooldown <= steps, is warmup {}, "
-            "cooldown {}, steps {}",
+            "schedule: needs steps >= 1, 0 <= warmup, 0 <= cooldown and warmup + cooldown <= steps, is "
+            "warmup {}, cooldown {}, steps {}",
             warmup, cooldown, steps);
     const double t = double(i) + (convention == step_convention::zero_start ? 0 : 1);
     if (t < double(warmup)) return start + (1 - start) * t / double(warmup);
