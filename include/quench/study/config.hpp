@@ -201,7 +201,7 @@ inline void check(const run_config& c) {
           c.length);
   expects(c.points >= 1 && c.eval_windows >= 1 && c.tap_windows >= 0,
           "study: points and eval windows must be at least 1, are {} and {}", c.points, c.eval_windows);
-  expects(c.lr > 0 && c.lr < 1e6, "study: learning rate must be above 0, is {}", c.lr);
+  expects(c.lr > 0 && c.lr < 1e6, "study: learning rate must be above 0 and below 1e6, is {}", c.lr);
   expects(c.clip >= 0, "study: clip must be a gradient norm, or 0 for none, is {}", c.clip);
   static_cast<void>(c.schedule.at(0));  // refuses parts that do not fit
   expects(c.data.train_tokens > c.length, "study: the training text has {} tokens, one window needs {}",
