@@ -141,7 +141,7 @@ inline void check_layout(safetensors_header& h, const path& file, std::uint64_t 
   for (tensor_info& t : h.tensors) {  // `bytes` holds the end offset until here
     const std::string name = printable(t.name);
     require(t.begin <= t.bytes && t.bytes <= file_size - h.data_offset, file,
-            h.data_offset + std::min(t.begin, file_size),
+            h.data_offset + std::min(t.begin, file_size - h.data_offset),
             "safetensors tensor \"{}\" has data_offsets [{}, {}] in a buffer of {} bytes", name, t.begin,
             t.bytes, file_size - h.data_offset);
     t.bytes -= t.begin;

@@ -28,6 +28,9 @@ inline quantizer parse_quantizer(std::string_view text) {
   const auto a = text.find('a');
   const auto w = detail::integer_name(text.substr(0, a), 'w');
   const auto in = a == text.npos ? std::string() : detail::integer_name(text.substr(a), 'a');
+  for (const auto& name : {w, in})
+    expects(name.empty() || (name.size() == 4 && name[3] >= '2' && name[3] <= '8'),
+            "parse_quantizer: '{}' asks for {}; there are int2, int3, int4, int5, int6, int7 and int8", text, name);
   if (!w.empty() && (a == text.npos || !in.empty()))
     return {std::string(text), parse_spec(w), parse_spec(in.empty() ? "none" : in)};
   if (a == 0 && !in.empty()) return {std::string(text), {.none = true}, parse_spec(in)};
