@@ -1,9 +1,10 @@
 #!/bin/sh
-# run.sh [SECONDS] : builds the libFuzzer targets with clang and runs each on its seed corpus (60 seconds unless told).
+# run.sh [SECONDS [LIMIT]], LIMIT such as -runs=5000 in place of the seconds: builds the libFuzzer targets with clang and runs each on its seed corpus (60 seconds unless told).
 # Exit 77 when there is no clang with libFuzzer. The seed is fixed: two runs walk the same way. New inputs go to $TMPDIR/quench-fuzz.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 seconds=${1:-60}
+limit=${2:--max_total_time=$seconds}
 work=${TMPDIR:-/tmp}/quench-fuzz
 mkdir -p "$work"
 cxx=""
@@ -26,7 +27,7 @@ for name in safetensors gguf json; do
     -I"$here/../../include" "$here/${name}_fuzz.cpp" -o "$work/$name"
   rm -rf "$work/found-$name"
   mkdir -p "$work/found-$name"
-  if ! "$work/$name" -seed=1 -max_total_time="$seconds" -max_len=4096 -rss_limit_mb=512 -malloc_limit_mb=64 \
+  if ! "$work/$name" -seed=1 "$limit" -max_len=4096 -rss_limit_mb=512 -malloc_limit_mb=64 \
     -artifact_prefix="$work/crash-$name-" "$work/found-$name" "$here/corpus/$name" > "$work/$name.log" 2>&1; then
     tail -40 "$work/$name.log"
     echo "fuzz: $name failed; the input is in $work"

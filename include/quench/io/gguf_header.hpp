@@ -138,7 +138,7 @@ inline void place_gguf_tensors(gguf_header& h, const path& file, std::uint64_t f
   std::vector<const gguf_tensor*> order;
   const std::uint64_t room = file_size - std::min(file_size, h.data_offset);
   for (gguf_tensor& t : h.tensors) {
-    require(t.begin <= room && t.bytes <= room - t.begin, file, h.data_offset,
+    require(t.begin <= room && t.bytes <= room - t.begin, file, std::min(file_size, h.data_offset),
             "GGUF tensor \"{}\" has {} bytes at offset {} of {} bytes of data", printable(t.name), t.bytes,
             t.begin, room);
     t.begin += h.data_offset;
